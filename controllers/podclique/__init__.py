@@ -1,0 +1,1 @@
+"""PodClique controller: pods of one clique, their gates and the clique's status."""
