@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from api import labels
 from api.core import ResourceClaim
-from api.grove import PodCliqueSet, PodCliqueTemplate, ResourceSharing
+from api.grove import PodCliqueSet, PodCliqueTemplate, ResourceSharing, SetResourceSharing
 from api.objects.metadata import metadata
 from api.objects.template import Membership
 from api.plan import Manifest, Object
@@ -87,7 +87,7 @@ def pod_claims(
     return tuple(out)
 
 
-def _matching(pcs: PodCliqueSet, template: PodCliqueTemplate, member: Membership | None) -> list[ResourceSharing]:
+def _matching(pcs: PodCliqueSet, template: PodCliqueTemplate, member: Membership | None) -> list[SetResourceSharing]:
     """The set's sharing entries that reach this clique: no filter reaches all."""
     group = member.config.name if member is not None else None
     return [

@@ -7,11 +7,12 @@ from api import labels
 from api.grove import PodCliqueScalingGroup, PodCliqueScalingGroupConfig, PodCliqueSet
 from api.names import base_gang_name, clique_name, member_clique_name, pcs_replica_of, scaled_gang_name, scaling_group_name
 from api.objects.metadata import metadata
+from api.objects.scheduler import KAI
 from api.objects.template import clique_template, standalone_cliques
 from api.objects.topology import pack_constraint, topology_name
 from api.plan import Manifest
 
-__all__ = ("GangShape", "gang_shape", "gang_shapes", "group_replicas", "podgang_manifest")
+__all__ = ("LAST_APPLIED", "GangShape", "gang_shape", "gang_shapes", "group_replicas", "podgang_manifest")
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -32,7 +33,7 @@ class GangShape:
             return _members(pcs, i, self.group, self.group_replica)
         out = [(clique_name(pcs.metadata.name, i, c.name), c.name) for c in standalone_cliques(pcs)]
         for config in pcs.spec.template.pod_clique_scaling_groups or ():
-            for j in range(config.min_available or 1):
+            for j in range(config.min_available):
                 out += _members(pcs, i, config, j)
         return tuple(out)
 
@@ -44,7 +45,7 @@ def _members(pcs: PodCliqueSet, i: int, config: PodCliqueScalingGroupConfig, j: 
 
 def group_replicas(config: PodCliqueScalingGroupConfig, live: PodCliqueScalingGroup | None) -> int:
     """Replicas of a scaling group: the live object's count wins over the template's, so scaling by others is never reverted."""
-    return live.spec.replicas if live is not None else config.replicas or 1
+    return live.spec.replicas if live is not None else config.replicas
 
 
 def gang_shapes(pcs: PodCliqueSet, groups: Mapping[str, PodCliqueScalingGroup]) -> Iterator[GangShape]:
@@ -54,7 +55,7 @@ def gang_shapes(pcs: PodCliqueSet, groups: Mapping[str, PodCliqueScalingGroup]) 
     for i in range(pcs.spec.replicas):
         for config in pcs.spec.template.pod_clique_scaling_groups or ():
             group = scaling_group_name(pcs.metadata.name, i, config.name)
-            minimum = config.min_available or 1
+            minimum = config.min_available
             for j in range(minimum, group_replicas(config, groups.get(group))):
                 yield GangShape(scaled_gang_name(group, j - minimum), i, config, j)
 
@@ -69,7 +70,7 @@ def gang_shape(pcs: PodCliqueSet, name: str) -> GangShape | None:
     for config in pcs.spec.template.pod_clique_scaling_groups or ():
         rest = name.removeprefix(scaling_group_name(pcs.metadata.name, i, config.name) + "-")
         if rest != name and rest.isascii() and rest.isdigit():
-            return GangShape(name, i, config, int(rest) + (config.min_available or 1))
+            return GangShape(name, i, config, int(rest) + (config.min_available))
     return None
 
 
@@ -100,6 +101,8 @@ def podgang_manifest(
     if pcs.spec.template.priority_class_name:
         spec["priorityClassName"] = pcs.spec.template.priority_class_name
     annotations = _annotations(pcs, spec, live_annotations or {})
+    if scheduler == KAI:
+        annotations[labels.ANNOTATION_KAI_SKIP_PODGROUPER] = "true"
     return {
         "apiVersion": "scheduler.grove.io/v1alpha1",
         "kind": "PodGang",
@@ -130,7 +133,7 @@ def _group_configs(pcs: PodCliqueSet, shape: GangShape, level_keys: Mapping[str,
         if config.topology_constraint is None:
             continue
         group = scaling_group_name(pcs.metadata.name, shape.pcs_replica, config.name)
-        for j in range(config.min_available or 1):
+        for j in range(config.min_available):
             names = [name for name, _ in _members(pcs, shape.pcs_replica, config, j)]
             entry: Manifest = {"name": f"{group}-{j}", "podGroupNames": names}
             if (constraint := pack_constraint(config.topology_constraint, level_keys)) is not None:

@@ -4,7 +4,7 @@ from api import labels
 from api.grove import PodCliqueSet
 from api.plan import Manifest
 
-__all__ = ("prepare_pod", "scheduler_of")
+__all__ = ("KAI", "prepare_pod", "scheduler_of")
 
 KAI = "kai-scheduler"
 VOLCANO = "volcano"

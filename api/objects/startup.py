@@ -34,7 +34,7 @@ def starts_after(pcs: PodCliqueSet, pcs_replica: int, clique: str, member: Membe
             out.append(clique_name(pcs.metadata.name, pcs_replica, parent))
         else:
             group = scaling_group_name(pcs.metadata.name, pcs_replica, config.name)
-            out += [member_clique_name(group, j, parent) for j in range(config.min_available or 1)]
+            out += [member_clique_name(group, j, parent) for j in range(config.min_available)]
     return tuple(out)
 
 

@@ -18,7 +18,7 @@ class Membership:
 
     @property
     def min_available(self) -> int:
-        return self.config.min_available or 1
+        return self.config.min_available
 
     @property
     def scaled(self) -> bool:

@@ -1,0 +1,102 @@
+"""What to do about one PodCliqueScalingGroup. Pure and total (grove.md §2.6).
+
+Each live index is compared with the replica count: victims are not derived from a count of indices, so a hole never hides a leak.
+"""
+
+from collections.abc import Sequence
+
+from api import labels
+from api.core import ResourceClaim
+from api.grove import PodClique, PodCliqueScalingGroupConfig, PodCliqueSet
+from api.names import member_clique_name
+from api.objects.claims import claim_manifest, claims_of
+from api.objects.podclique import member_podclique
+from api.objects.template import Membership, clique_template
+from api.plan import ApplyStatus, Create, Delete, Emit, Op, Plan, Ref, SetFinalizers, Why
+from api.reasons import Reason
+from controllers.podcliquescalinggroup.observe import Observed
+from controllers.podcliquescalinggroup.status import status_of
+
+__all__ = ("plan",)
+
+
+def plan(o: Observed) -> Plan:
+    """Claims, then PodCliques, then status."""
+    if o.group.metadata.deleting:
+        return _teardown(o)
+    if o.pcs is None or o.pcs.metadata.deleting:
+        return Plan()
+    if o.config is None:
+        return Plan(why=(Why(Reason.CONFLICT, f"PodCliqueSet {o.pcs.metadata.name} has no scaling group for {o.group.metadata.name}"),))
+    claims, missing = _claims(o, o.pcs, o.config)
+    cliques = _cliques(o, o.pcs, o.config) if not missing else ()
+    stages: list[Sequence[Op]] = [claims, cliques, _events(o, cliques), _status(o)]
+    return Plan(stages=tuple(tuple(s) for s in stages if s), why=missing)
+
+
+def _teardown(o: Observed) -> Plan:
+    ours = o.group.metadata.finalizers
+    if labels.FINALIZER_PODCLIQUESCALINGGROUP not in ours:
+        return Plan()
+    rest = tuple(f for f in ours if f != labels.FINALIZER_PODCLIQUESCALINGGROUP)
+    return Plan(stages=((SetFinalizers(Ref.of(o.group), rest, o.group.metadata.resource_version),),))
+
+
+def _cliques(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig) -> tuple[Op, ...]:
+    """Missing members are created, others deleted. A terminating one keeps its name until it is gone; its deletion wakes this group."""
+    existing = {c.metadata.name for c in o.cliques}
+    expected: set[str] = set()
+    creates: list[Op] = []
+    for j in range(o.group.spec.replicas):
+        member = Membership.of(pcs, o.pcs_replica, config, j)
+        for name in o.group.spec.clique_names:
+            full = member_clique_name(o.group.metadata.name, j, name)
+            expected.add(full)
+            template = clique_template(pcs, name)
+            if full not in existing and template is not None:
+                creates.append(Create(PodClique.KIND, member_podclique(pcs, o.pcs_replica, o.group, member, template)))
+    deletes = [Delete(Ref.of(c)) for c in o.cliques if c.metadata.name not in expected and not c.metadata.deleting]
+    return (*deletes, *creates)
+
+
+def _claims(
+    o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig
+) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
+    wanted = claims_of(o.group.metadata.name, config.resource_sharing, range(o.group.spec.replicas))
+    names, existing = {c.name for c in wanted}, {c.metadata.name for c in o.claims}
+    level = {labels.PCSG: o.group.metadata.name}
+    ops: list[Op] = []
+    missing: list[Why] = []
+    for claim in wanted:
+        if claim.name in existing:
+            continue
+        manifest = claim_manifest(pcs, o.group, claim, o.claim_template, level, labels.PCSG_REPLICA_INDEX)
+        if manifest is None:
+            missing.append(Why(Reason.CLAIM_UNALLOCATABLE, f"ResourceClaimTemplate {claim.template} does not exist"))
+        else:
+            ops.append(Create(ResourceClaim.KIND, manifest))
+    ops += [Delete(Ref.of(c)) for c in o.claims if c.metadata.name not in names and not c.metadata.deleting]
+    return tuple(ops), tuple(missing)
+
+
+def _events(o: Observed, cliques: Sequence[Op]) -> tuple[Emit, ...]:
+    made = sum(isinstance(op, Create) for op in cliques)
+    gone = len(cliques) - made
+    out: list[Emit] = []
+    if made:
+        out.append(Emit(Ref.of(o.group), "PodCliqueCreateSuccessful", f"Created {made} PodCliques"))
+    if gone and o.pcs is not None:
+        text = f"Deleted {gone} PodCliques of {o.group.metadata.name}"
+        out.append(Emit(Ref.of(o.pcs), "PodCliqueScalingGroupReplicaDeleteSuccessful", text))
+    return tuple(out)
+
+
+def _status(o: Observed) -> tuple[Op, ...]:
+    status = status_of(o)
+    before = o.group.status
+    if before is not None and before.to_manifest() == status:
+        return ()
+    ops: list[Op] = [ApplyStatus(Ref.of(o.group), status)]
+    if before is not None and before.scheduled_replicas > 0 and status["scheduledReplicas"] == 0:
+        ops.append(Emit(Ref.of(o.group), "AllScheduledReplicasLost", "No replica is scheduled any more", "Warning"))
+    return tuple(ops)

@@ -1,0 +1,1 @@
+"""PodGang controller: pod references, topology translation, metadata, and the gang's phase and conditions."""
