@@ -1,0 +1,45 @@
+# Every target runs what it needs in .venv; `make` alone lists them.
+# ARGS goes to the program behind a target: make test ARGS='-k names -x'
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DELETE_ON_ERROR:
+
+ARGS ?=
+
+include make/setup.mk
+include make/check.mk
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: $(READY) ## run all tests that need no Kubernetes binaries
+	$(PYTHON) -m pytest tests $(ARGS)
+
+.PHONY: e2e
+e2e: $(READY) ## run the tests against a real API server
+	$(PYTHON) -m pytest e2e $(ARGS)
+
+.PHONY: try
+try: $(READY) ## bring a gang up on a local control plane and show it
+	$(PYTHON) -m hack.try $(ARGS)
+
+.PHONY: bench
+bench: $(READY) ## measure and print the figures of docs/status.md
+	$(PYTHON) -m hack.bench $(ARGS)
+
+.PHONY: kube-up
+kube-up: $(READY) ## start a local control plane
+	$(PYTHON) -m hack.kube up $(ARGS)
+
+.PHONY: kube-down
+kube-down: $(READY) ## stop it
+	$(PYTHON) -m hack.kube down $(ARGS)
+
+.PHONY: clean
+clean: ## remove caches and what was built; .venv stays
+	rm -rf build .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
