@@ -10,7 +10,17 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ("COMPONENTS", "KUBE_VERSION", "Binaries", "BinariesMissing", "build", "find_binaries")
+__all__ = (
+    "COMPONENTS",
+    "KUBE_VERSION",
+    "Binaries",
+    "BinariesMissing",
+    "NothingPrepared",
+    "Report",
+    "build",
+    "find_binaries",
+    "find_prepared",
+)
 
 KUBE_VERSION = "1.36.3"
 KUBE_PARTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -23,6 +33,10 @@ Report = Callable[[str], None]
 
 class BinariesMissing(Exception):
     """No binaries, and the text says why and what would help."""
+
+
+class NothingPrepared(BinariesMissing):
+    """Neither cached nor archived binaries; they can be built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,15 @@ class Binaries:
 
 
 def find_binaries(report: Report) -> Binaries:
-    """Find, unpack or build. Raises BinariesMissing."""
+    """Find or unpack, else build. Raises BinariesMissing."""
+    try:
+        return find_prepared(report)
+    except NothingPrepared:
+        return build(report)
+
+
+def find_prepared(report: Report) -> Binaries:
+    """Find or unpack within seconds. Raises BinariesMissing; its subclass NothingPrepared says that a build would help."""
     if given := os.environ.get("GROVEKEEPER_KUBE_ASSETS"):
         found = Binaries(Path(given).expanduser())
         if missing := found.missing():
@@ -63,20 +85,20 @@ def find_binaries(report: Report) -> Binaries:
     cached = Binaries(_cache())
     if not cached.missing():
         return cached
+    archive = _shared() / "lab" / "assets" / "control-plane.tar.zst"
+    if not archive.is_file():
+        raise NothingPrepared(
+            f"no binaries in {cached.folder}: set GROVEKEEPER_KUBE_ASSETS, or build them with `python -m hack.kube build`"
+        )
     with _lock(cached.folder):
-        if not cached.missing():
-            return cached
-        archive = _shared() / "lab" / "assets" / "control-plane.tar.zst"
-        if archive.is_file():
+        if cached.missing():
             report(f"unpacking {archive} into {cached.folder}")
             _fill(cached, lambda folder: _unpack(archive, folder, report))
-        else:
-            _fill(cached, lambda folder: _build(folder, report))
     return cached
 
 
 def build(report: Report) -> Binaries:
-    """Build from source into the cache, whatever is there already. Raises BinariesMissing."""
+    """Build from source and replace what the cache holds. Raises BinariesMissing."""
     cached = Binaries(_cache())
     with _lock(cached.folder):
         _fill(cached, lambda folder: _build(folder, report))

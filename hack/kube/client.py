@@ -3,6 +3,7 @@
 import http.client
 import json
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -10,9 +11,18 @@ from urllib.parse import urlsplit
 
 import yaml
 
-__all__ = ("ApiError", "Client", "write_kubeconfig")
+__all__ = ("Access", "ApiError", "Client", "read_kubeconfig", "write_kubeconfig")
 
 CONTEXT = "grovekeeper"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach an API server. `ca` is None for plain HTTP."""
+
+    server: str
+    ca: Path | None
+    token: str
 
 
 class ApiError(Exception):
@@ -30,13 +40,12 @@ class Client:
     """
 
     def __init__(self, kubeconfig: Path, *, timeout_s: float = 10.0) -> None:
-        config = yaml.safe_load(kubeconfig.read_text())
-        cluster = config["clusters"][0]["cluster"]
-        self.server = urlsplit(str(cluster["server"]))
-        self.token = str(config["users"][0]["user"]["token"])
-        host, port = self.server.hostname or "", self.server.port
-        if self.server.scheme == "https":
-            context = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        access = read_kubeconfig(kubeconfig)
+        self._token = access.token
+        server = urlsplit(access.server)
+        host, port = server.hostname or "", server.port
+        if server.scheme == "https":
+            context = ssl.create_default_context(cafile=access.ca)
             self._connection = http.client.HTTPSConnection(host, port, context=context, timeout=timeout_s)
         else:
             self._connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
@@ -52,7 +61,7 @@ class Client:
 
     def raw(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> tuple[int, bytes]:
         """Status and body of one request; `body` is sent as JSON."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type, "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type, "Accept": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         try:
             self._connection.request(method, path, body=data, headers=headers)
@@ -70,13 +79,22 @@ class Client:
         return json.loads(data)
 
 
-def write_kubeconfig(path: Path, server: str, ca: Path, token: str) -> None:
+def read_kubeconfig(path: Path) -> Access:
+    """The first cluster and user of a kubeconfig that `write_kubeconfig` made."""
+    config = yaml.safe_load(path.read_text())
+    cluster = config["clusters"][0]["cluster"]
+    ca = cluster.get("certificate-authority")
+    return Access(str(cluster["server"]), Path(ca) if ca else None, str(config["users"][0]["user"]["token"]))
+
+
+def write_kubeconfig(path: Path, access: Access) -> None:
     """One cluster, user and context named `grovekeeper`; readable by the owner only."""
+    cluster = {"server": access.server, **({"certificate-authority": str(access.ca.resolve())} if access.ca else {})}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": CONTEXT, "cluster": {"server": server, "certificate-authority": str(ca.resolve())}}],
-        "users": [{"name": CONTEXT, "user": {"token": token}}],
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
+        "users": [{"name": CONTEXT, "user": {"token": access.token}}],
         "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}],
         "current-context": CONTEXT,
     }

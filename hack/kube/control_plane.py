@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hack.kube.binaries import COMPONENTS, Binaries, Report, find_binaries
 from hack.kube.certificates import write_certificates
-from hack.kube.client import Client, write_kubeconfig
+from hack.kube.client import Access, Client, write_kubeconfig
 from hack.kube.components import LOOPBACK, Layout, Ports, arguments, kwok_config, ports_of, ready_url
 from hack.kube.ports import fill_free
 from hack.kube.process import AlreadyRunning, Lifetime, Process
@@ -171,7 +171,7 @@ class ControlPlane:
             self.layout.tokens.touch(mode=0o600)
             self.layout.tokens.write_text(f'{secrets.token_urlsafe(32)},admin,admin,"system:masters"\n')
         token = self.layout.tokens.read_text().partition(",")[0]
-        write_kubeconfig(self.kubeconfig, self.server, self.layout.certs.ca, token)
+        write_kubeconfig(self.kubeconfig, Access(self.server, self.layout.certs.ca, token))
         self.layout.kwok_config.write_text(kwok_config(ports.kwok))
 
     def _start_wave(self, names: Sequence[str]) -> dict[str, float]:

@@ -1,0 +1,90 @@
+"""One real control plane per test session; a fresh namespace per test."""
+
+import contextlib
+import http.client
+import os
+import secrets
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from e2e.faultproxy import FaultProxy
+from hack.kube import BinariesMissing, ControlPlane, Lifetime, NodeSpec, create_nodes, find_prepared, uniform_nodes
+
+TIMEOUT_S = 120
+
+
+class Kubectl(Protocol):
+    """Runs kubectl with the session's kubeconfig: standard output, or AssertionError with standard error."""
+
+    def __call__(self, *args: str, stdin: str = "") -> str: ...
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests here wait for real controllers: they get more time than unit tests, unless they say how much."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A running control plane with free ports in a directory of its own; it dies with the test program in any case."""
+    try:
+        binaries = find_prepared(lambda line: None)
+    except BinariesMissing as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI needs a control plane: {error}")
+        pytest.skip(str(error))
+    plane = ControlPlane(tmp_path_factory.mktemp("kube"), binaries=binaries, lifetime=Lifetime.WITH_PARENT)
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture(scope="session")
+def two_nodes(control_plane: ControlPlane) -> tuple[NodeSpec, ...]:
+    """Two simulated nodes that exist for the whole session, `plain-0` and `plain-1`."""
+    specs = uniform_nodes(2, name="plain-{i}")
+    create_nodes(control_plane.kubeconfig, specs)
+    return specs
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """Name of a new namespace; deleted afterwards without waiting."""
+    name = f"e2e-{secrets.token_hex(4)}"
+    with control_plane.client() as client:
+        client.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    # A test may leave the API server stopped; the directory goes with the session anyway.
+    with contextlib.suppress(OSError, http.client.HTTPException), control_plane.client() as client:
+        client.raw("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def kubectl(control_plane: ControlPlane) -> Kubectl:
+    """A callable: kubectl("get", "pods", "-n", namespace)."""
+    environment = {**os.environ, "KUBECONFIG": str(control_plane.kubeconfig), "KUBECACHEDIR": str(control_plane.layout.root / "discovery")}
+
+    def run(*args: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            [str(control_plane.kubectl), *args], input=stdin, capture_output=True, text=True, env=environment, timeout=60, check=False
+        )
+        assert done.returncode == 0, f"kubectl {' '.join(args)} exited with {done.returncode}: {done.stderr}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+async def fault_proxy(control_plane: ControlPlane) -> AsyncIterator[FaultProxy]:
+    """An HTTPS fault proxy in front of the control plane."""
+    async with FaultProxy(control_plane.kubeconfig, control_plane.layout.certs) as proxy:
+        yield proxy
