@@ -1,0 +1,11 @@
+"""Hypothesis profiles. Default: quick; `HYPOTHESIS_PROFILE=ci` or `nightly` looks longer."""
+
+import os
+
+from hypothesis import settings
+
+# Wall-clock deadlines fail at random on a busy machine; pytest-timeout bounds every test instead.
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=200, print_blob=True)
+settings.register_profile("nightly", deadline=None, max_examples=5000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "dev"))
