@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -36,19 +36,17 @@ def put(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:
     *parents, last = path.split(".")
     node: Any = copy
     for part in parents:
-        node = node[int(part)] if isinstance(node, list) else node.setdefault(part, {})
+        node = node[int(part)] if part.isdigit() else node.setdefault(part, {})
     node[last] = value
     return copy
 
 
 def without_nulls(value: Any) -> Any:
     if isinstance(value, list):
-        items: list[Any] = value
-        return [without_nulls(item) for item in items]
-    if not isinstance(value, dict):
-        return value
-    fields: dict[str, Any] = value
-    return {k: without_nulls(v) for k, v in fields.items() if v is not None}
+        return [without_nulls(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in cast("dict[str, Any]", value).items() if v is not None}
+    return value
 
 
 def errors(model: type[Resource], document: dict[str, Any]) -> list[tuple[str, str]]:
