@@ -6,8 +6,8 @@ managedFields are never decoded, so they are not kept in memory.
 """
 
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, ClassVar, Self
+from functools import cache
+from typing import Any, ClassVar, Self, cast
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
@@ -69,7 +69,7 @@ class ObjectMeta(CoreStruct):
             if isinstance(value, ObjectMeta):
                 return value
             try:
-                return msgspec.convert(value, ObjectMeta)
+                return msgspec.convert(_without_nulls(value), ObjectMeta)
             except msgspec.ValidationError as error:
                 raise ValueError(str(error)) from error
 
@@ -81,9 +81,17 @@ class ObjectMeta(CoreStruct):
         )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _decoder(model: type[Any]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(model)
+
+
+def _without_nulls(value: object) -> object:
+    """A null field means an absent one, as the API server reads it."""
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, object]", value)
+    return {name: field for name, field in fields.items() if field is not None}
 
 
 class CoreObject(CoreStruct):

@@ -34,6 +34,7 @@ __all__ = (
     "Stage",
     "Ungate",
     "Why",
+    "kind_of",
 )
 
 Manifest: TypeAlias = dict[str, Any]
@@ -204,6 +205,12 @@ class Emit:
 
 Op: TypeAlias = Create | Apply | ApplyStatus | PatchStatus | SetFinalizers | Delete | Ungate | Bind | Emit
 Stage: TypeAlias = tuple[Op, ...]
+
+
+def kind_of(op: Op) -> Kind:
+    """The kind of object that an operation is about."""
+    return op.kind if isinstance(op, Create | Apply) else op.ref.kind
+
 
 
 @dataclass(frozen=True, slots=True)

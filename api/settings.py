@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ("Settings",)
+from api.operatorconfig import OperatorConfiguration
+
+__all__ = ("Settings", "settings_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +17,13 @@ class Settings:
     topology_enabled: bool = False
     init_container_image: str = "grovekeeper:latest"
     token: Literal["secret", "projected"] = "secret"
+
+
+def settings_of(config: OperatorConfiguration) -> Settings:
+    """The settings that a configuration means."""
+    return Settings(
+        default_scheduler=config.scheduler.default_profile_name,
+        topology_enabled=config.topology_aware_scheduling.enabled,
+        init_container_image=config.grovekeeper.init_container_image,
+        token=config.grovekeeper.token,
+    )

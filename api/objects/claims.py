@@ -78,9 +78,7 @@ def pod_claims(
     out = [c.name for c in claims_of(pcs_name, _matching(pcs, template, member), (pcs_replica,))]
     if member is not None:
         shared = [
-            s
-            for s in member.config.resource_sharing or ()
-            if s.filter is None or template.name in (s.filter.child_clique_names or ())
+            s for s in member.config.resource_sharing or () if s.filter is None or template.name in (s.filter.child_clique_names or ())
         ]
         out += [c.name for c in claims_of(member.group, shared, (member.replica,))]
     out += [c.name for c in claims_of(clique, template.resource_sharing, (pod_index,))]

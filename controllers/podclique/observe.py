@@ -84,9 +84,7 @@ def _pod_order(pod: Pod) -> tuple[int, str, str]:
     return (-1 if index is None else index, str(pod.metadata.creation_timestamp), pod.metadata.uid)
 
 
-def _template(
-    view: CacheView, pcs: PodCliqueSet, clique: PodClique, replica: int
-) -> tuple[PodCliqueTemplate | None, Membership | None]:
+def _template(view: CacheView, pcs: PodCliqueSet, clique: PodClique, replica: int) -> tuple[PodCliqueTemplate | None, Membership | None]:
     """The clique's template and, for a member, its place in the scaling group."""
     found = clique.metadata.labels
     group = found.get(labels.PCSG)

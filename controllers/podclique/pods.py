@@ -71,8 +71,6 @@ def _pod(o: Observed, pcs: PodCliqueSet, index: int, name: str) -> Manifest:
     # Gates of the user stay: other controllers may wait for theirs, and ours is removed on its own.
     users = [g for g in spec.get("schedulingGates") or () if g.get("name") != labels.GATE]
     spec["schedulingGates"] = [{"name": labels.GATE}, *users]
-    if pcs.spec.template.priority_class_name:
-        spec["priorityClassName"] = pcs.spec.template.priority_class_name
     if o.template is not None:
         with_claims(spec, pod_claims(pcs, o.pcs_replica, o.template, o.member, clique, index))
     if o.clique.spec.starts_after:

@@ -44,7 +44,8 @@ def status_of(o: Observed, live: Sequence[Pod]) -> Manifest:
 def _hashes(o: Observed, hash_: str, *, converged: bool) -> Manifest:
     """Hashes advance once every pod carries the template that the PodCliqueSet asks for; until then they stay."""
     if converged and o.pcs is not None and o.template is not None:
-        if pod_template_hash(o.template, o.pcs.spec.template.priority_class_name or "") == hash_:
+        wanted = pod_template_hash(o.template, o.pcs.spec.template.priority_class_name or "")
+        if wanted == hash_:
             return {"currentPodTemplateHash": hash_, "currentPodCliqueSetGenerationHash": generation_hash(o.pcs)}
     before = o.clique.status
     if before is None or before.current_pod_template_hash is None:

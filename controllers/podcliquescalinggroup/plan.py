@@ -59,9 +59,7 @@ def _cliques(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig
     return (*deletes, *creates)
 
 
-def _claims(
-    o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig
-) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
+def _claims(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
     wanted = claims_of(o.group.metadata.name, config.resource_sharing, range(o.group.spec.replicas))
     names, existing = {c.name for c in wanted}, {c.metadata.name for c in o.claims}
     level = {labels.PCSG: o.group.metadata.name}

@@ -13,7 +13,7 @@ __all__ = ("status_of",)
 
 
 def status_of(o: Observed) -> Manifest:
-    """The whole status as data. A replica counts only when all its PodCliques exist; available implies scheduled, updated implies available."""
+    """The whole status as data. Only a replica all of whose PodCliques exist counts; updated implies available implies scheduled."""
     group, replicas = o.group, o.group.spec.replicas
     scheduled = available = updated = healthy = 0
     for j in range(replicas):

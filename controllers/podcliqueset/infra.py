@@ -114,15 +114,15 @@ def _services(o: Observed) -> Iterator[Op]:
 def _service(o: Observed, i: int, *, publish: bool) -> Manifest:
     name = service_name(o.pcs.metadata.name, i)
     replica = {labels.PCS_REPLICA_INDEX: str(i)}
+    spec: Manifest = {"clusterIP": "None", "selector": {**labels.default_labels(o.pcs.metadata.name), **replica}}
+    # false is the default and stays away from a new object; on an existing one it has to be said
+    if publish or name in o.services:
+        spec["publishNotReadyAddresses"] = publish
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": metadata(name, o.pcs, {**_labels(o, name, "pcs-headless-service"), **replica}),
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": publish,
-            "selector": {**labels.default_labels(o.pcs.metadata.name), **replica},
-        },
+        "spec": spec,
     }
 
 

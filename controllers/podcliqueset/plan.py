@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from api import labels
 from api.fielderrors import aggregate
-from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why
+from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why, kind_of
 from api.reasons import Reason
 from controllers.podcliqueset import children
 from controllers.podcliqueset.infra import infrastructure, waits_for_token
@@ -49,7 +49,7 @@ def failed(o: Observed, outcome: Outcome) -> Plan:
     op = outcome.failed_op
     if op is None or o.pcs.metadata.deleting:
         return Plan()
-    kind = op.kind.kind if not isinstance(op, Emit) and hasattr(op, "kind") else getattr(op, "ref", Ref.of(o.pcs)).kind.kind
+    kind = kind_of(op).kind
     status = _with_error(o, CODES.get(kind, f"ERR_SYNC_{kind.upper()}"), outcome.error)
     if o.pcs.status is not None and o.pcs.status.to_manifest() == status:
         return Plan()
@@ -98,7 +98,11 @@ def _invalid_event(o: Observed) -> tuple[Emit, ...]:
 def _events(o: Observed, ops: Sequence[Op]) -> tuple[Emit, ...]:
     """One event per kind made or removed in this pass, named as upstream names them."""
     out: list[Emit] = []
-    made = {"PodClique": "PodCliqueCreateOrUpdate", "PodCliqueScalingGroup": "PodCliqueScalingGroupCreate", "PodGang": "PodGangCreateOrUpdate"}
+    made = {
+        "PodClique": "PodCliqueCreateOrUpdate",
+        "PodCliqueScalingGroup": "PodCliqueScalingGroupCreate",
+        "PodGang": "PodGangCreateOrUpdate",
+    }
     for kind, reason in made.items():
         created = sum(1 for op in ops if isinstance(op, Create) and op.kind.kind == kind)
         deleted = sum(1 for op in ops if isinstance(op, Delete) and op.ref.kind.kind == kind)

@@ -23,9 +23,7 @@ def status_of(o: Observed, *, synced: bool) -> Manifest:
     before = o.pcs.status
     available = updated = 0
     hash_ = (before.current_generation_hash if before else None) or generation_hash(o.pcs)
-    template_hashes = {
-        c.name: pod_template_hash(c, o.pcs.spec.template.priority_class_name or "") for c in standalone_cliques(o.pcs)
-    }
+    template_hashes = {c.name: pod_template_hash(c, o.pcs.spec.template.priority_class_name or "") for c in standalone_cliques(o.pcs)}
     for i in range(o.pcs.spec.replicas):
         cliques, groups = _children(o, i)
         if cliques is None or groups is None or not _available(cliques, groups):
