@@ -13,7 +13,7 @@ include make/check.mk
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' make/setup.mk Makefile make/check.mk
 
 .PHONY: test
 test: $(READY) ## run all tests that need no Kubernetes binaries
