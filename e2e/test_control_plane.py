@@ -39,6 +39,18 @@ def test_deployment_becomes_ready_on_simulated_nodes(namespace: str, kubectl: Ku
     eventually(lambda: json.loads(kubectl("get", "pods", "-n", namespace, "-o", "json"))["items"] == [])
 
 
+def test_job_completes(namespace: str, kubectl: Kubectl, two_nodes: tuple[NodeSpec, ...]) -> None:
+    kubectl("create", "job", "once", "--image=none", "-n", namespace)
+    kubectl("wait", "job/once", "-n", namespace, "--for=condition=Complete", "--timeout=30s")
+
+
+def test_annotation_delays_readiness(namespace: str, kubectl: Kubectl, two_nodes: tuple[NodeSpec, ...]) -> None:
+    kubectl("run", "slow", "--image=none", "-n", namespace, "--annotations=pod-ready.stage.kwok.x-k8s.io/delay=2s")
+    kubectl("wait", "pod/slow", "-n", namespace, "--for=condition=PodScheduled", "--timeout=30s")
+    assert kubectl("get", "pod", "slow", "-n", namespace, "-o", "jsonpath={.status.phase}") == "Pending"
+    kubectl("wait", "pod/slow", "-n", namespace, "--for=condition=Ready", "--timeout=30s")
+
+
 def test_cordoned_nodes_take_no_pods(
     namespace: str, kubectl: Kubectl, control_plane: ControlPlane, two_nodes: tuple[NodeSpec, ...]
 ) -> None:
@@ -105,6 +117,17 @@ def test_unknown_token_is_refused(control_plane: ControlPlane, tmp_path: Path) -
     write_kubeconfig(config, Access(control_plane.server, control_plane.layout.certs.ca, "guessed"))
     with Client(config) as client:
         assert client.raw("GET", "/api/v1/nodes")[0] == 401
+
+
+def test_killed_component_is_reported_dead_until_it_is_started_again(control_plane: ControlPlane) -> None:
+    control_plane.kill_component("kube-scheduler")
+    try:
+        assert "kube-scheduler" not in control_plane.running()
+        assert control_plane.dead() == ("kube-scheduler",)
+    finally:
+        control_plane.start_component("kube-scheduler")
+    assert control_plane.dead() == ()
+    assert control_plane.ready()["kube-scheduler"]
 
 
 def test_second_start_is_refused_and_harmless(control_plane: ControlPlane) -> None:

@@ -64,7 +64,7 @@ def _up(options: argparse.Namespace) -> int:
         say("runs already")
     else:
         if alive:
-            for name in (c for c in components if c not in alive):
+            for name in plane.dead():
                 say(f"{name} is dead; end of its log:\n{plane.processes[name].log_tail()}")
             say(f"restarting, because only {', '.join(alive)} run")
             plane.stop()
@@ -102,13 +102,15 @@ def _down(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     plane = ControlPlane(options.directory)
-    alive, ready = plane.running(), plane.ready()
+    alive, ready, dead = plane.running(), plane.ready(), plane.dead()
     for name in COMPONENTS:
-        state = "ready" if ready.get(name) else "not ready" if name in alive else "not running"
+        state = "ready" if ready.get(name) else "not ready" if name in alive else "dead" if name in dead else "not running"
         say(f"{name:<24} {state:<12} {f'pid {alive[name]}' if name in alive else ''}".rstrip())
     if alive:
         say(f"{plane.server}  KUBECONFIG={plane.kubeconfig}")
-    return 0 if alive and all(ready.values()) else 1
+    for name in dead:
+        say(f"end of the log of {name}:\n{plane.processes[name].log_tail()}")
+    return 0 if alive and not dead and all(ready.values()) else 1
 
 
 def _build(options: argparse.Namespace) -> int:

@@ -133,6 +133,8 @@ def _apiserver(layout: Layout, ports: Ports) -> dict[str, str]:
         "service-account-key-file": str(layout.certs.service_account_key),
         "service-account-signing-key-file": str(layout.certs.service_account_key),
         "service-cluster-ip-range": "10.96.0.0/12",
+        # Zero, the default, makes a stopped server wait a minute for its watchers.
+        "shutdown-watch-termination-grace-period": "1s",
     }
 
 
@@ -156,8 +158,8 @@ def _controller_manager(layout: Layout, ports: Ports) -> dict[str, str]:
         "use-service-account-credentials": "false",
         "service-account-private-key-file": str(layout.certs.service_account_key),
         "root-ca-file": str(layout.certs.ca),
-        # node-lifecycle stays: it takes the not-ready taint off a new node.
-        "controllers": "*,-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller",
+        # node-lifecycle stays: it takes the not-ready taint off a new node. ttl annotates nodes for kubelets, of which there are none.
+        "controllers": "*,-node-ipam-controller,-node-route-controller,-service-lb-controller,-ttl-controller",
         "leader-elect": "false",
     }
 

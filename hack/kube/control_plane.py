@@ -88,6 +88,10 @@ class ControlPlane:
         """Pids of living components."""
         return {name: pid for name, process in self.processes.items() if (pid := process.pid) is not None}
 
+    def dead(self) -> tuple[str, ...]:
+        """Components that were started, were not stopped, and do not live."""
+        return tuple(name for name, process in self.processes.items() if process.pid_file.exists() and process.pid is None)
+
     def ready(self) -> dict[str, bool]:
         """For every living component whether it says that it is ready."""
         return {name: self._answers(name) for name in self.running()}
@@ -163,8 +167,8 @@ class ControlPlane:
         """Write everything that the components read."""
         self.layout.root.mkdir(parents=True, exist_ok=True)
         self.layout.root.chmod(0o700)
-        (self._binaries or find_binaries(self._report)).link_into(self.layout.bin)
         ports = fill_free(self._wanted, self._remembered())
+        (self._binaries or find_binaries(self._report)).link_into(self.layout.bin)
         self.layout.ports_file.write_text(json.dumps(asdict(ports)))
         write_certificates(self.layout.certs.folder)
         if not self.layout.tokens.exists():

@@ -62,13 +62,17 @@ def uniform_nodes(
     return tuple(spec(i) for i in range(count))
 
 
-def create_nodes(kubeconfig: Path, specs: Iterable[NodeSpec], *, timeout_s: float = 60.0) -> None:
-    """Create or update nodes and wait until each is Ready and without the not-ready taint. Raises ApiError, TimeoutError."""
+def create_nodes(kubeconfig: Path, specs: Iterable[NodeSpec], *, timeout_s: float | None = None) -> None:
+    """Create or update nodes and wait until each is Ready and without the not-ready taint. Raises ApiError, TimeoutError.
+
+    kube-controller-manager writes to every new node; with its default client rate it does about ten nodes in a second.
+    """
     specs = tuple(specs)
+    limit_s = 60.0 + 0.3 * len(specs) if timeout_s is None else timeout_s
     with Client(kubeconfig) as client:
         for spec in specs:
             _apply(client, spec)
-        _wait_ready(client, {s.name for s in specs}, timeout_s)
+        _wait_ready(client, {s.name for s in specs}, limit_s)
 
 
 def delete_nodes(kubeconfig: Path, names: Iterable[str]) -> None:
@@ -98,7 +102,9 @@ def _set_unschedulable(kubeconfig: Path, names: Iterable[str], spec: Mapping[str
 
 def _apply(client: Client, spec: NodeSpec) -> None:
     """A new node takes its status from the request; for one that exists, status is a second request."""
-    labels = {"type": "kwok", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **spec.labels}
+    # With the old label names too, or the controller manager writes to every node once more to add them.
+    system = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in (("os", "linux"), ("arch", "amd64"))}
+    labels = {"type": "kwok", **system, **spec.labels}
     resources = {"allocatable": dict(spec.allocatable), "capacity": dict(spec.allocatable)}
     body: dict[str, Any] = {
         "apiVersion": "v1",

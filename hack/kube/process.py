@@ -60,6 +60,7 @@ class Process:
         """Start detached from the terminal, output appended to the log; raises AlreadyRunning."""
         if (pid := self.pid) is not None:
             raise AlreadyRunning(f"{self.name} runs already (pid {pid})")
+        self._reap()
         wrapper: list[str] = []
         if lifetime is Lifetime.WITH_PARENT and (setpriv := shutil.which("setpriv")) is not None:
             wrapper = [setpriv, "--pdeathsig", "KILL", "--"]
@@ -81,11 +82,10 @@ class Process:
         self._forget()
 
     def kill(self) -> None:
-        """KILL at once, as a crash would; returns when the process is gone."""
+        """KILL at once, as a crash would, leaving the pid file; returns when the process is gone."""
         self._signal(signal.SIGKILL)
         if not self._wait_gone(10.0):
             raise ComponentFailed(f"{self.name} (pid {self.pid}) survives KILL")
-        self._forget()
 
     def pause(self) -> None:
         """Freeze the process: it keeps its sockets and answers nothing."""
@@ -118,12 +118,16 @@ class Process:
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)
+        self._reap()
         return True
 
-    def _forget(self) -> None:
+    def _reap(self) -> None:
+        """Collect the exit status of a child that is gone, or about to be."""
         if self._child is not None:
             self._child.wait()
             self._child = None
+
+    def _forget(self) -> None:
         self.pid_file.unlink(missing_ok=True)
 
 
