@@ -1,0 +1,39 @@
+"""What an error of one operation means for the whole plan. Pure: from exceptions to outcomes."""
+
+from api.plan import Bind, Op, Outcome
+from api.reasons import Reason
+from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, Gone, NotFound, ServerBusy, TooManyRequests, Unauthorized
+
+__all__ = ("outcome_of", "refusal_reason")
+
+_FIRST_REFUSAL_S = 60.0
+_LONGEST_REFUSAL_S = 600.0
+
+
+def refusal_reason(error: ApiError, op: Op) -> Reason:
+    """Why the server refuses: from the causes, else from the message (quota and admission plugins have no reason of their own)."""
+    message = error.message.lower()
+    if any(cause.reason == "NamespaceTerminating" for cause in error.details) or "is being terminated" in message:
+        return Reason.NAMESPACE_TERMINATING
+    if "exceeded quota" in message or "failed quota" in message:
+        return Reason.QUOTA_EXCEEDED
+    if isinstance(op, Bind):
+        return Reason.BIND_REJECTED
+    return Reason.FORBIDDEN if error.status == 403 else Reason.INVALID_SPEC
+
+
+def outcome_of(error: ApiError, op: Op, earlier_refusals: int) -> Outcome:
+    """The outcome of a plan whose first failed operation is `op`.
+
+    `earlier_refusals`: how often in a row this key has been refused before; the delay grows with it from 60 to 600 seconds.
+    """
+    match error:
+        case Conflict() | AlreadyExists():
+            return Outcome("conflict", error=str(error), failed_op=op)
+        case TooManyRequests() | ServerBusy() if error.retry_after_s is not None:
+            return Outcome("after", error.retry_after_s, str(error), op)
+        case TooManyRequests() | ServerBusy() | NotFound() | Unauthorized() | Gone():
+            return Outcome("backoff", error=str(error), failed_op=op)
+        case _:
+            delay_s = min(_LONGEST_REFUSAL_S, _FIRST_REFUSAL_S * 2.0 ** min(earlier_refusals, 16))
+            return Outcome("blocked", delay_s, f"{refusal_reason(error, op)}: {error}", op)
