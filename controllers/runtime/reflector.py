@@ -1,0 +1,355 @@
+"""Keeps one store equal to one resource of the API server, through cut connections, restarts, compaction and garbage on the wire.
+
+A round starts with WatchList (one stream: initial objects, a bookmark that says "complete", then changes) or, where that is refused or did
+not get through, with a paged LIST and a watch from its resourceVersion. Streams end all the time; the next one resumes from `seen_rv`.
+Only what makes that impossible (410, an ERROR event, an unreadable line) leads to a new list, whose differences the store works out.
+"""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Generic, Never, Protocol, TypeVar
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from api.plan import Key, Object
+from controllers.runtime.errors import ApiError, BadRequest, Forbidden, Gone, Invalid, NotFound, TransportError, Unauthorized, api_error
+from controllers.runtime.lines import LineTooLong
+from controllers.runtime.store import EventType, Store, version
+from controllers.runtime.transport import Transport
+
+__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "accept_for", "describe_decode_error")
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Object)
+
+PAGE_SIZE = 500
+YIELD_EVERY = 200
+LIST_TIMEOUT_S = 60.0
+INACTIVITY_S = 90.0
+BACKOFF_FIRST_S, BACKOFF_LIMIT_S = 0.2, 30.0
+UNREACHABLE_LIMIT_S = 5.0
+"""Nobody is there to be overrun by attempts, and everybody waits for us once the server is back."""
+MISSING_LIMIT_S = 10.0
+HEALTHY_S = 10.0
+"""A round that lasted this long starts the backoff anew."""
+REMEMBERED = 1000
+
+METADATA_ONLY = frozenset({"secrets"})
+"""Resources of which only metadata is requested, so that their content never enters this process."""
+
+INITIAL_END = "k8s.io/initial-events-end"
+UNDECODABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What decoding malformed input raises; pydantic's ValidationError is a ValueError."""
+
+
+class ReflectorMetrics(Protocol):
+    """Where a reflector counts what it meets. `resource` is Kind.resource."""
+
+    def round_ended(self, resource: str, reason: str) -> None:
+        """A stream or list ended. reason: closed, network, busy, denied, missing, refused, expired, error_event, bad_line, long_line."""
+        ...
+
+    def listed(self, resource: str, objects: int) -> None:
+        """The store was replaced by a complete list of that many objects."""
+        ...
+
+    def skipped(self, resource: str, reason: str) -> None:
+        """Something was left out. reason: undecodable, unknown_event."""
+        ...
+
+
+class NoReflectorMetrics:
+    """Counts nothing."""
+
+    def round_ended(self, resource: str, reason: str) -> None: ...
+
+    def listed(self, resource: str, objects: int) -> None: ...
+
+    def skipped(self, resource: str, reason: str) -> None: ...
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _ListMeta(msgspec.Struct):
+    resource_version: str = msgspec.field(default="", name="resourceVersion")
+    next: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    """As little as identifies an object whose model does not fit."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Partial(msgspec.Struct):
+    metadata: _Meta
+
+
+_EVENTS = msgspec.json.Decoder(_Event)
+_LISTS = msgspec.json.Decoder(_List)
+_PARTIALS = msgspec.json.Decoder(_Partial)
+
+
+class _Relist(Exception):
+    """The stream cannot be resumed. `reason` as in ReflectorMetrics.round_ended."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class _Snapshot(Generic[T]):
+    """A list that is not complete yet."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, T] = {}
+        self.unreadable: set[Key] = set()
+
+
+def accept_for(resource: str, form: str = "") -> str:
+    """Accept header for a resource; form "" is an object or watch, "List" a list."""
+    return f"application/json;as=PartialObjectMetadata{form};g=meta.k8s.io;v=v1" if resource in METADATA_ONLY else "application/json"
+
+
+def describe_decode_error(error: Exception) -> str:
+    """Where decoding failed, without any value of the object (custom resources may carry secrets in env)."""
+    details = getattr(error, "errors", None)
+    if callable(details):
+        found = msgspec.convert(details(include_input=False, include_url=False, include_context=False), list[dict[str, object]])
+        return "; ".join(f"{'.'.join(map(str, msgspec.convert(e['loc'], list[object])))}: {e['type']}" for e in found[:5])
+    return str(error) if isinstance(error, msgspec.MsgspecError) else type(error).__name__
+
+
+class Reflector(Generic[T]):
+    """One resource, in all namespaces or one, optionally narrowed by selectors.
+
+    `synced` is set once the store is complete for the first time. `missing` is True while the server does not know the resource.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        store: Store[T],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        metrics: ReflectorMetrics | None = None,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        inactivity_s: float = INACTIVITY_S,
+    ) -> None:
+        self.synced = anyio.Event()
+        self.missing = False
+        self._transport = transport
+        self._store = store
+        self._kind = store.model.KIND
+        self._path = self._kind.path(namespace)
+        self._selectors = {k: v for k, v in (("labelSelector", label_selector), ("fieldSelector", field_selector)) if v}
+        self._metrics = metrics or NoReflectorMetrics()
+        self._rng = rng or random.Random()  # noqa: S311 - spreads load, protects nothing
+        self._sleep = sleep
+        self._inactivity_s = inactivity_s
+        self._resume = False
+        self._watch_list = True
+        self._list_next = False
+        self._failures = 0
+        self._reported: set[str] = set()
+
+    async def run(self) -> Never:
+        """Reflects until cancelled. Whatever the server does, this does not raise."""
+        while True:
+            start = anyio.current_time()
+            reason, error = await self._round()
+            healthy = anyio.current_time() - start >= HEALTHY_S
+            self._metrics.round_ended(self._kind.resource, reason)
+            await self._sleep(self._delay(reason, error, healthy))
+
+    def _delay(self, reason: str, error: Exception | None, healthy: bool) -> float:
+        """Seconds until the next round."""
+        if healthy:
+            self._failures = 0
+        if healthy and reason == "closed":
+            return self._rng.uniform(0.0, BACKOFF_FIRST_S)
+        limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)
+        delay_s = min(BACKOFF_FIRST_S * 2.0 ** min(self._failures, 20) * self._rng.uniform(0.8, 1.2), limit_s)
+        self._failures += 1
+        if isinstance(error, ApiError) and error.retry_after_s:
+            delay_s = max(delay_s, min(error.retry_after_s, 2 * BACKOFF_LIMIT_S))
+        if error is not None and not (reason == "missing" and self.missing):
+            extra = {"resource": self._kind.resource, "reason": reason, "error": str(error), "retry_s": round(delay_s, 2)}
+            log.warning("watch interrupted", extra=extra)
+        self.missing = reason == "missing"
+        return delay_s
+
+    async def _round(self) -> tuple[str, Exception | None]:
+        """One stream, with a list before it if need be. Returns why it ended."""
+        listing = not self._resume
+        try:
+            if listing and self._watch_list and not self._list_next:
+                await self._watch(_Snapshot())
+            else:
+                if listing:
+                    await self._list()
+                await self._watch(None)
+        except (Gone, _Relist, LineTooLong) as error:
+            self._resume = False
+            # A line that is too long would come again in a WatchList; a list has no lines.
+            self._list_next = self._list_next or isinstance(error, LineTooLong)
+            reason = error.reason if isinstance(error, _Relist) else "expired" if isinstance(error, Gone) else "long_line"
+            return reason, error
+        except NotFound as error:
+            # The objects known so far stay: a starting API server does not know its custom resources yet either.
+            return "missing", error
+        except (Invalid, BadRequest) as error:
+            # Servers without WatchList say so in this way, however the round began it is lists from now on.
+            self._watch_list = False
+            return "refused", error
+        except ApiError as error:
+            return "denied" if isinstance(error, (Forbidden, Unauthorized)) else "busy", error
+        except TransportError as error:
+            return "network", error
+        return "closed", None
+
+    async def _watch(self, snapshot: _Snapshot[T] | None) -> None:
+        """Streams changes; with a snapshot, the objects first."""
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(self._rng.randint(300, 600)), **self._selectors}
+        if snapshot is None:
+            query["resourceVersion"] = str(self._store.seen_rv)
+        else:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        accept = accept_for(self._kind.resource)
+        async with self._transport.stream(self._path, query=query, accept=accept, inactivity_s=self._inactivity_s) as lines:
+            self.missing = False
+            # If this stream ends before its objects are complete, for whatever reason, a list is tried next.
+            self._list_next = snapshot is not None
+            count = 0
+            async for line in lines:
+                snapshot = self._line(line, snapshot)
+                count += 1
+                if count % YIELD_EVERY == 0:
+                    await anyio.lowlevel.checkpoint()
+
+    def _line(self, line: bytes, snapshot: _Snapshot[T] | None) -> _Snapshot[T] | None:
+        """Takes in one event; returns the snapshot as long as it is incomplete."""
+        try:
+            event = _EVENTS.decode(line)
+        except UNDECODABLE as error:
+            raise _Relist("bad_line", f"{self._path}: a line is no watch event: {type(error).__name__}") from None
+        if event.type in ("ADDED", "MODIFIED", "DELETED"):
+            self._object(event.type, event.object, snapshot)  # pyright: ignore[reportArgumentType] - narrowing by `in` is not understood
+        elif event.type == "BOOKMARK":
+            return self._bookmark(event.object, snapshot)
+        elif event.type == "ERROR":
+            error = api_error(0, event.object, method="GET", path=self._path)
+            raise _Relist("expired" if isinstance(error, Gone) else "error_event", str(error))
+        else:
+            self._skip("unknown_event", f"type {event.type[:50]!r}")
+        return snapshot
+
+    def _bookmark(self, raw: msgspec.Raw, snapshot: _Snapshot[T] | None) -> _Snapshot[T] | None:
+        try:
+            metadata = _PARTIALS.decode(raw).metadata
+            rv = int(metadata.resource_version)
+        except UNDECODABLE as error:
+            raise _Relist("bad_line", f"{self._path}: unreadable bookmark: {type(error).__name__}") from None
+        if snapshot is None:
+            self._store.advance(rv)
+        elif (metadata.annotations or {}).get(INITIAL_END) == "true":
+            self._complete(snapshot, rv)
+            return None
+        return snapshot
+
+    def _complete(self, snapshot: _Snapshot[T], rv: int) -> None:
+        self._store.replace(snapshot.objects.values(), rv, keep=snapshot.unreadable)
+        self._resume = True
+        self._list_next = False
+        self.missing = False
+        self._metrics.listed(self._kind.resource, len(snapshot.objects))
+        self.synced.set()
+
+    def _object(self, type_: EventType, raw: msgspec.Raw, snapshot: _Snapshot[T] | None) -> None:
+        obj = self._decode(raw)
+        if isinstance(obj, _Meta):
+            self._unreadable(type_, obj, snapshot)
+        elif snapshot is None:
+            self._store.apply(type_, obj)
+        elif type_ == "DELETED":
+            snapshot.objects.pop(Key.of(obj), None)
+        else:
+            snapshot.objects[Key.of(obj)] = obj
+
+    def _unreadable(self, type_: EventType, metadata: _Meta, snapshot: _Snapshot[T] | None) -> None:
+        """The object stays as it was known; its deletion is understood all the same."""
+        key = Key(metadata.namespace, metadata.name)
+        if snapshot is not None:
+            snapshot.objects.pop(key, None)
+            (snapshot.unreadable.discard if type_ == "DELETED" else snapshot.unreadable.add)(key)
+        elif metadata.resource_version.isdecimal():
+            rv = int(metadata.resource_version)
+            if type_ == "DELETED":
+                self._store.remove(key, rv)
+            else:
+                self._store.advance(rv)
+
+    def _decode(self, raw: msgspec.Raw) -> T | _Meta:
+        """The object, or what identifies it where the model cannot read it."""
+        try:
+            obj: T = self._store.model.decode(raw)
+            version(obj)
+        except UNDECODABLE as error:
+            try:
+                metadata = _PARTIALS.decode(raw).metadata
+            except UNDECODABLE:
+                metadata = _Meta()
+            self._skip("undecodable", f"{metadata.namespace}/{metadata.name}: {describe_decode_error(error)}")
+            return metadata
+        return obj
+
+    def _skip(self, reason: str, what: str) -> None:
+        """Counts each, logs each only once."""
+        self._metrics.skipped(self._kind.resource, reason)
+        if what not in self._reported and len(self._reported) < REMEMBERED:
+            self._reported.add(what)
+            log.error("left out", extra={"resource": self._kind.resource, "reason": reason, "what": what})
+
+    async def _list(self) -> None:
+        """A consistent list (no resourceVersion given), page by page; in one piece if a page token expires on the way."""
+        snapshot, rv, query = _Snapshot[T](), "", {"limit": str(PAGE_SIZE), **self._selectors}
+        accept = accept_for(self._kind.resource, "List")
+        while True:
+            try:
+                body = await self._transport.call("GET", self._path, query=query, accept=accept, timeout_s=LIST_TIMEOUT_S)
+            except Gone:
+                if "continue" not in query:
+                    raise
+                snapshot, rv, query = _Snapshot[T](), "", dict(self._selectors)
+                continue
+            try:
+                page = _LISTS.decode(body)
+                rv = rv or str(int(page.metadata.resource_version))
+            except UNDECODABLE as error:
+                raise _Relist("bad_line", f"{self._path}: the answer is no list: {type(error).__name__}") from None
+            for count, raw in enumerate(page.items or (), 1):
+                self._object("ADDED", raw, snapshot)
+                if count % YIELD_EVERY == 0:
+                    await anyio.lowlevel.checkpoint()
+            if not page.metadata.next:
+                break
+            query["continue"] = page.metadata.next
+        self._complete(snapshot, int(rv))
