@@ -135,7 +135,7 @@ class Store(Generic[T]):
     def _put(self, obj: T, rv: int) -> Change[T] | None:
         old = self._objects.get(Key.of(obj))
         # An unknown object from the past was deleted since: the watch has already told everything up to seen_rv.
-        if rv <= (version(old) if old is not None else self._seen_rv):
+        if rv < self._seen_rv if old is None else rv <= version(old):
             return None
         return self._commit((Change(old, obj),))[0]
 
