@@ -118,11 +118,10 @@ class ExecSource:
         self._argv = (command, *args)
         self._env = {**env, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         self._cached: Proof | None = None
-        self._renew_at: datetime | None = None
+        self._renew_at = float("inf")
 
     async def load(self, *, renew: bool) -> Proof:
-        due = self._renew_at is not None and datetime.now(UTC) >= self._renew_at
-        if self._cached is None or renew or due:
+        if self._cached is None or renew or anyio.current_time() >= self._renew_at:
             self._cached = await self._run()
         return self._cached
 
@@ -139,11 +138,11 @@ class ExecSource:
         except (msgspec.DecodeError, ValueError):
             raise self._error("printed no ExecCredential") from None
         valid_s = None
-        self._renew_at = None
+        self._renew_at = float("inf")
         if status.expiration_timestamp is not None:
             left_s = (status.expiration_timestamp - datetime.now(UTC)).total_seconds()
             valid_s = max(left_s - EXPIRY_MARGIN_S, REFRESH_PAUSE_S)
-            self._renew_at = datetime.fromtimestamp(datetime.now(UTC).timestamp() + valid_s, UTC)
+            self._renew_at = anyio.current_time() + valid_s
         authorization = f"Bearer {status.token}" if status.token else ""
         return Proof(authorization, status.client_certificate_data.encode(), status.client_key_data.encode(), valid_s)
 
