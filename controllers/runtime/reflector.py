@@ -169,6 +169,7 @@ class Reflector(Generic[T]):
         self._watch_list = True
         self._list_next = False
         self._failures = 0
+        self._last = ""
         self._reported: set[str] = set()
 
     async def run(self) -> Never:
@@ -184,6 +185,10 @@ class Reflector(Generic[T]):
         """Seconds until the next round."""
         if healthy:
             self._failures = 0
+        elif self._last == "network" != reason:
+            # The server is back, so the length of its absence is no measure any more.
+            self._failures = min(self._failures, 1)
+        self._last = reason
         if healthy and reason == "closed":
             return self._rng.uniform(0.0, BACKOFF_FIRST_S)
         limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)
@@ -191,7 +196,8 @@ class Reflector(Generic[T]):
         self._failures += 1
         if isinstance(error, ApiError) and error.retry_after_s:
             delay_s = max(delay_s, min(error.retry_after_s, 2 * BACKOFF_LIMIT_S))
-        if error is not None and not (reason == "missing" and self.missing):
+        # At the first, second, fourth, eighth … failure in a row, so that a long outage fills no log.
+        if error is not None and self._failures & (self._failures - 1) == 0 and not (reason == "missing" and self.missing):
             extra = {"resource": self._kind.resource, "reason": reason, "error": str(error), "retry_s": round(delay_s, 2)}
             log.warning("watch interrupted", extra=extra)
         self.missing = reason == "missing"

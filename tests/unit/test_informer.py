@@ -186,6 +186,28 @@ async def test_unreachable_server_is_tried_at_least_every_five_seconds() -> None
     assert max(w.delays) == 5.0
 
 
+async def test_server_that_is_back_with_a_new_watch_cache_is_listed_without_delay() -> None:
+    scripts = (
+        stream(bookmark(1, initial_end=True), end="close"),
+        *[stream(end="cut")] * 6,
+        refusal(410, "Expired"),
+        stream(bookmark(9, initial_end=True)),
+    )
+    async with world(lambda api: api.on("WATCH", PODS, *scripts)) as w:
+        await w.until(9)
+    assert w.metrics.rounds[:8] == ["closed", *["network"] * 6, "expired"]
+    assert w.delays[6] > 4.0
+    assert w.delays[7] < 0.5
+
+
+async def test_long_outage_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        async with world(lambda api: api.on("WATCH", PODS, refusal(503, "ServiceUnavailable"))) as w:
+            while len(w.delays) < 16:  # noqa: ASYNC110
+                await asyncio.sleep(0.002)
+    assert 4 <= len([r for r in caplog.records if r.message == "watch interrupted"]) <= 5
+
+
 async def test_garbage_on_the_wire_never_reaches_the_store(caplog: pytest.LogCaptureFixture) -> None:
     bad_pod = pod("bad", 12, priority="no number")
     bad_utf8 = event("ADDED", pod("utf", 13, nodeName="XX")).replace(b"XX", b"\xff\xfe")
