@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import secrets
 import subprocess
@@ -11,10 +12,17 @@ from typing import Protocol
 
 import pytest
 
+from api.registry import MODELS, crd_name
+from e2e import workloads
+from e2e.cluster import Pool, Scene
 from e2e.faultproxy import FaultProxy
-from hack.kube import BinariesMissing, ControlPlane, Lifetime, NodeSpec, create_nodes, find_prepared, uniform_nodes
+from e2e.processes import Grovekeeper
+from hack.codegen.crd import FOLDER
+from hack.kube import BinariesMissing, ControlPlane, Lifetime, NodeSpec, cordon, create_nodes, find_prepared, uniform_nodes
 
 TIMEOUT_S = 120
+POOL_SIZE = 28
+TAINT = {"key": workloads.POOL, "value": "agent", "effect": "NoSchedule"}
 
 
 class Kubectl(Protocol):
@@ -71,6 +79,11 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 @pytest.fixture
 def kubectl(control_plane: ControlPlane) -> Kubectl:
     """A callable: kubectl("get", "pods", "-n", namespace)."""
+    return kubectl_of(control_plane)
+
+
+def kubectl_of(control_plane: ControlPlane) -> Kubectl:
+    """kubectl with the kubeconfig of a control plane."""
     environment = {**os.environ, "KUBECONFIG": str(control_plane.kubeconfig), "KUBECACHEDIR": str(control_plane.layout.root / "discovery")}
 
     def run(*args: str, stdin: str = "") -> str:
@@ -88,3 +101,49 @@ async def fault_proxy(control_plane: ControlPlane) -> AsyncIterator[FaultProxy]:
     """An HTTPS fault proxy in front of the control plane."""
     async with FaultProxy(control_plane.kubeconfig, control_plane.layout.certs) as proxy:
         yield proxy
+
+
+@pytest.fixture(scope="session")
+def crds(control_plane: ControlPlane) -> None:
+    """The CRDs are installed and served."""
+    run = kubectl_of(control_plane)
+    run("apply", "--server-side", "--force-conflicts", "-f", str(FOLDER))
+    names = [f"crd/{crd_name(m)}" for m in MODELS]
+    run("wait", "--for=jsonpath={.status.conditions}", "--timeout=30s", *names)
+    run("wait", "--for=condition=Established", "--timeout=30s", *names)
+
+
+@pytest.fixture(scope="session")
+def pool(control_plane: ControlPlane) -> Pool:
+    """28 nodes `agent-0`…, all cordoned, with upstream's topology labels, room for one pod of 80Mi each, and a taint (grove.md §9.1)."""
+    specs = uniform_nodes(POOL_SIZE, cpu="4", memory="150Mi", name="agent-{i}", labels=lambda i: {workloads.POOL: "agent"})
+    specs = tuple(NodeSpec(s.name, s.allocatable, s.labels, (TAINT,)) for s in specs)
+    create_nodes(control_plane.kubeconfig, specs)
+    names = tuple(s.name for s in specs)
+    cordon(control_plane.kubeconfig, names)
+    return Pool(control_plane, names)
+
+
+@pytest.fixture(scope="session")
+def grovekeeper(control_plane: ControlPlane, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grovekeeper]:
+    """Controllers and scheduler with the configuration that we ship; the binding `grove-topology` exists."""
+    levels = {"zone": "kubernetes.io/zone", "block": "kubernetes.io/block", "rack": "kubernetes.io/rack", "host": "kubernetes.io/hostname"}
+    document = json.dumps(workloads.binding(workloads.TOPOLOGY, levels))
+    kubectl_of(control_plane)("apply", "--server-side", "-f", "-", stdin=document)
+    pair = Grovekeeper.on(control_plane.kubeconfig, tmp_path_factory.mktemp("grovekeeper"))
+    try:
+        pair.start()
+        yield pair
+    finally:
+        pair.stop()
+
+
+@pytest.fixture
+def scene(control_plane: ControlPlane, grovekeeper: Grovekeeper, pool: Pool, namespace: str, kubectl: Kubectl) -> Iterator[Scene]:
+    """A namespace with the processes at work. Afterwards its pods are gone and every node of the pool is cordoned."""
+    with control_plane.client() as client:
+        here = Scene(control_plane, namespace, client, kubectl, grovekeeper.tails)
+        yield here
+        pool.open(0)
+        for name in here.names("PodCliqueSet"):
+            here.delete(name)

@@ -2,13 +2,13 @@
 
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from hack.kube.components import LOOPBACK, Ports
 from hack.kube.process import PortInUse
 
-__all__ = ("fill_free", "is_free")
+__all__ = ("fill_free", "free_port", "is_free")
 
 RANGE = range(20000, 32000)
 
@@ -36,11 +36,12 @@ def fill_free(wanted: Ports, remembered: Mapping[str, int]) -> Ports:
         if not port:
             before = remembered.get(name, 0)
             reusable = before and before not in chosen.values() and is_free(before)
-            chosen[name] = before if reusable else _random_free(set(chosen.values()))
+            chosen[name] = before if reusable else free_port(set(chosen.values()))
     return replace(wanted, **chosen)
 
 
-def _random_free(taken: set[int]) -> int:
+def free_port(taken: Collection[int] = ()) -> int:
+    """A random free port that is not in `taken`."""
     for _ in range(1000):
         port = secrets.choice(RANGE)
         if port not in taken and is_free(port):
