@@ -22,6 +22,8 @@ from controllers.runtime.lines import LineSplitter
 __all__ = ("Fence", "NoTransportMetrics", "Transport", "TransportMetrics")
 
 CONNECT_LIMIT_S = 10.0
+WRITE_CONNECT_LIMIT_S = 4.0
+"""The fence is asked before connecting and allows for five seconds until the request is at the server."""
 GATE_LIMIT_S = 60.0
 """Longest pause that a Retry-After can impose."""
 
@@ -231,6 +233,7 @@ class Transport:
         """One attempt: status, body and Retry-After header."""
         assert self._calls is not None  # noqa: S101 - checked by call
         left_s = deadline - self._now()
+        connect_s = CONNECT_LIMIT_S if method == "GET" else WRITE_CONNECT_LIMIT_S
         if left_s <= 0:
             raise TransportError(f"{method} {url.path}: not sent within the deadline")
         try:
@@ -244,7 +247,7 @@ class Transport:
                 allow_redirects=False,
                 middlewares=(_SendOnce(),) if method != "GET" else (),
                 # A connection that takes half of the time is given up while it is still certain that nothing was sent.
-                timeout=aiohttp.ClientTimeout(total=left_s, connect=min(CONNECT_LIMIT_S, left_s / 2)),
+                timeout=aiohttp.ClientTimeout(total=left_s, connect=min(connect_s, left_s / 2)),
             ) as response:
                 return response.status, await response.read(), response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
