@@ -39,7 +39,7 @@ __all__ = (
 )
 
 
-class Condition(CoreStruct):
+class Condition(CoreStruct, frozen=True):
     """metav1.Condition, also read from pods and nodes."""
 
     type: str = ""
@@ -50,20 +50,20 @@ class Condition(CoreStruct):
     observed_generation: int = 0
 
 
-class ResourceRequirements(CoreStruct):
+class ResourceRequirements(CoreStruct, frozen=True):
     """Requests and limits by resource name, as quantity text or number."""
 
     requests: dict[str, str | int | float] = {}
     limits: dict[str, str | int | float] = {}
 
 
-class ContainerPort(CoreStruct):
+class ContainerPort(CoreStruct, frozen=True):
     host_port: int = 0
     container_port: int = 0
     protocol: str = "TCP"
 
 
-class Container(CoreStruct):
+class Container(CoreStruct, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -71,18 +71,18 @@ class Container(CoreStruct):
     restart_policy: str = ""
 
 
-class SchedulingGate(CoreStruct):
+class SchedulingGate(CoreStruct, frozen=True):
     name: str = ""
 
 
-class Toleration(CoreStruct):
+class Toleration(CoreStruct, frozen=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class SelectorRequirement(CoreStruct):
+class SelectorRequirement(CoreStruct, frozen=True):
     """One expression of a label or node selector (node selectors also know Gt and Lt)."""
 
     key: str = ""
@@ -90,25 +90,25 @@ class SelectorRequirement(CoreStruct):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(CoreStruct):
+class LabelSelector(CoreStruct, frozen=True):
     match_labels: dict[str, str] = {}
     match_expressions: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelectorTerm(CoreStruct):
+class NodeSelectorTerm(CoreStruct, frozen=True):
     match_expressions: tuple[SelectorRequirement, ...] = ()
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelector(CoreStruct):
+class NodeSelector(CoreStruct, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class NodeAffinity(CoreStruct):
+class NodeAffinity(CoreStruct, frozen=True):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class PodAffinityTerm(CoreStruct):
+class PodAffinityTerm(CoreStruct, frozen=True):
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
@@ -117,38 +117,38 @@ class PodAffinityTerm(CoreStruct):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class PodAffinity(CoreStruct):
+class PodAffinity(CoreStruct, frozen=True):
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
 
 
-class Affinity(CoreStruct):
+class Affinity(CoreStruct, frozen=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class TopologySpreadConstraint(CoreStruct):
+class TopologySpreadConstraint(CoreStruct, frozen=True):
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
 
 
-class PersistentVolumeClaimSource(CoreStruct):
+class PersistentVolumeClaimSource(CoreStruct, frozen=True):
     claim_name: str = ""
 
 
-class Volume(CoreStruct):
+class Volume(CoreStruct, frozen=True):
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
 
 
-class PodResourceClaim(CoreStruct):
+class PodResourceClaim(CoreStruct, frozen=True):
     name: str = ""
     resource_claim_name: str = ""
     resource_claim_template_name: str = ""
 
 
-class PodSpec(CoreStruct):
+class PodSpec(CoreStruct, frozen=True):
     node_name: str = ""
     hostname: str = ""
     scheduler_name: str = "default-scheduler"
@@ -168,21 +168,21 @@ class PodSpec(CoreStruct):
     resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
-class ContainerTerminated(CoreStruct):
+class ContainerTerminated(CoreStruct, frozen=True):
     exit_code: int = 0
     reason: str = ""
 
 
-class ContainerWaiting(CoreStruct):
+class ContainerWaiting(CoreStruct, frozen=True):
     reason: str = ""
 
 
-class ContainerState(CoreStruct):
+class ContainerState(CoreStruct, frozen=True):
     terminated: ContainerTerminated | None = None
     waiting: ContainerWaiting | None = None
 
 
-class ContainerStatus(CoreStruct):
+class ContainerStatus(CoreStruct, frozen=True):
     name: str = ""
     ready: bool = False
     started: bool | None = None
@@ -191,7 +191,7 @@ class ContainerStatus(CoreStruct):
     last_state: ContainerState = ContainerState()
 
 
-class PodStatus(CoreStruct):
+class PodStatus(CoreStruct, frozen=True):
     phase: str = "Pending"
     reason: str = ""
     nominated_node_name: str = ""
@@ -200,7 +200,7 @@ class PodStatus(CoreStruct):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-class Pod(CoreObject):
+class Pod(CoreObject, frozen=True):
     """core/v1 Pod."""
 
     KIND: ClassVar[Kind] = Kind("", "v1", "Pod", "pods")
@@ -227,23 +227,23 @@ class Pod(CoreObject):
         return self.status.phase in ("Succeeded", "Failed")
 
 
-class Taint(CoreStruct):
+class Taint(CoreStruct, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
 
 
-class NodeSpec(CoreStruct):
+class NodeSpec(CoreStruct, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class NodeStatus(CoreStruct):
+class NodeStatus(CoreStruct, frozen=True):
     allocatable: dict[str, str | int | float] = {}
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(CoreObject):
+class Node(CoreObject, frozen=True):
     """core/v1 Node."""
 
     KIND: ClassVar[Kind] = Kind("", "v1", "Node", "nodes", namespaced=False)
@@ -252,12 +252,12 @@ class Node(CoreObject):
     status: NodeStatus = NodeStatus()
 
 
-class ServiceSpec(CoreStruct):
+class ServiceSpec(CoreStruct, frozen=True):
     publish_not_ready_addresses: bool = False
     selector: dict[str, str] = {}
 
 
-class Service(CoreObject):
+class Service(CoreObject, frozen=True):
     """core/v1 Service."""
 
     KIND: ClassVar[Kind] = Kind("", "v1", "Service", "services")
@@ -265,13 +265,13 @@ class Service(CoreObject):
     spec: ServiceSpec = ServiceSpec()
 
 
-class ServiceAccount(CoreObject):
+class ServiceAccount(CoreObject, frozen=True):
     """core/v1 ServiceAccount, metadata only."""
 
     KIND: ClassVar[Kind] = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 
 
-class Secret(CoreObject):
+class Secret(CoreObject, frozen=True):
     """core/v1 Secret: type and metadata only, so that no secret value enters this process's caches."""
 
     KIND: ClassVar[Kind] = Kind("", "v1", "Secret", "secrets")
@@ -279,26 +279,26 @@ class Secret(CoreObject):
     type: str = ""
 
 
-class Role(CoreObject):
+class Role(CoreObject, frozen=True):
     """rbac.authorization.k8s.io/v1 Role, metadata only."""
 
     KIND: ClassVar[Kind] = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles")
 
 
-class RoleBinding(CoreObject):
+class RoleBinding(CoreObject, frozen=True):
     """rbac.authorization.k8s.io/v1 RoleBinding, metadata only."""
 
     KIND: ClassVar[Kind] = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
 
 
-class HorizontalPodAutoscalerSpec(CoreStruct):
+class HorizontalPodAutoscalerSpec(CoreStruct, frozen=True):
     min_replicas: int | None = None
     max_replicas: int = 0
     metrics: tuple[dict[str, Any], ...] = ()
     scale_target_ref: dict[str, Any] = {}
 
 
-class HorizontalPodAutoscaler(CoreObject):
+class HorizontalPodAutoscaler(CoreObject, frozen=True):
     """autoscaling/v2 HorizontalPodAutoscaler."""
 
     KIND: ClassVar[Kind] = Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
@@ -306,13 +306,13 @@ class HorizontalPodAutoscaler(CoreObject):
     spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
 
 
-class ResourceClaim(CoreObject):
+class ResourceClaim(CoreObject, frozen=True):
     """resource.k8s.io/v1 ResourceClaim, metadata only."""
 
     KIND: ClassVar[Kind] = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
 
 
-class ResourceClaimTemplate(CoreObject):
+class ResourceClaimTemplate(CoreObject, frozen=True):
     """resource.k8s.io/v1 ResourceClaimTemplate; its spec is copied into claims unaltered."""
 
     KIND: ClassVar[Kind] = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates")
@@ -320,7 +320,7 @@ class ResourceClaimTemplate(CoreObject):
     spec: dict[str, Any] = {}
 
 
-class PriorityClass(CoreObject):
+class PriorityClass(CoreObject, frozen=True):
     """scheduling.k8s.io/v1 PriorityClass."""
 
     KIND: ClassVar[Kind] = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
@@ -329,7 +329,7 @@ class PriorityClass(CoreObject):
     global_default: bool = False
 
 
-class LeaseSpec(CoreStruct):
+class LeaseSpec(CoreStruct, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: datetime | None = None
@@ -337,7 +337,7 @@ class LeaseSpec(CoreStruct):
     lease_transitions: int | None = None
 
 
-class Lease(CoreObject):
+class Lease(CoreObject, frozen=True):
     """coordination.k8s.io/v1 Lease."""
 
     KIND: ClassVar[Kind] = Kind("coordination.k8s.io", "v1", "Lease", "leases")
@@ -345,7 +345,7 @@ class Lease(CoreObject):
     spec: LeaseSpec = LeaseSpec()
 
 
-class Event(CoreObject):
+class Event(CoreObject, frozen=True):
     """core/v1 Event; written, hardly ever read."""
 
     KIND: ClassVar[Kind] = Kind("", "v1", "Event", "events")

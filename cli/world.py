@@ -101,6 +101,12 @@ class World:
         self._typed[model][key] = model.decode(msgspec.json.encode({**manifest, "metadata": seen}))
         self._forget(model)
 
+    def remove(self, model: type[Any], key: Key) -> None:
+        """Takes an object away at once, without finalizers or garbage collection."""
+        del self.manifests[model.KIND, key]
+        del self._typed[model][key]
+        self._forget(model)
+
     def settle(self) -> None:
         """Runs all controllers until nothing changes. Raises RuntimeError when that does not happen (a defect, not a user's mistake)."""
         for _ in range(MAX_PASSES):
@@ -139,9 +145,7 @@ class World:
                     self._set_finalizers(op)
                     wrote = True
                 elif isinstance(op, Delete):
-                    del self.manifests[op.ref.kind, op.ref.key]
-                    del self._typed[self._models[op.ref.kind]][op.ref.key]
-                    self._forget(self._models[op.ref.kind])
+                    self.remove(self._models[op.ref.kind], op.ref.key)
                     wrote = True
         return wrote
 

@@ -1,6 +1,7 @@
 """What to do about one PodGang. Pure and total (grove.md §2.3).
 
-This controller writes the gang's spec and, of its status, phase and the conditions Initialized, Ready and Unhealthy; the scheduler writes
+This controller writes the gang's spec and, of its status, phase, ready and the conditions
+Initialized, Ready and Unhealthy; the scheduler writes
 everything else. Phase moves on with the pods, where upstream leaves it at Pending.
 """
 
@@ -85,7 +86,8 @@ def _status(o: Observed, *, initialized: bool) -> Manifest:
     wanted += _health(o, ready=ready, was_ready="Unhealthy" in before or ("Ready" in before and before["Ready"].status == "True"))
     phase = "Running" if ready else "Starting" if scheduled else "Pending"
     live = [c.to_manifest() for c in before.values()]
-    return {"phase": phase, "conditions": merged(live, wanted, o.now)}
+    n_ready = sum(_count(g, "ready") for g in o.groups)
+    return {"phase": phase, "ready": n_ready, "conditions": merged(live, wanted, o.now)}
 
 
 def _health(o: Observed, *, ready: bool, was_ready: bool) -> list[Wanted]:
@@ -118,5 +120,6 @@ def _ours(gang: PodGang) -> Manifest | None:
     mine = ("Initialized", "Ready", "Unhealthy")
     return {
         "phase": gang.status.phase,
+        "ready": gang.status.ready,
         "conditions": [c.to_manifest() for c in gang.status.conditions or () if c.type in mine],
     }

@@ -1,8 +1,8 @@
 """The executor of plans: the only writer of the program.
 
 Stages run in order, and a stage starts only when the one before had no error. Inside a stage operations run in growing batches
-(1, 2, 4, …), so that a refusal that meets all of them costs few requests. The first error, in the order of the plan, decides the outcome; nothing is
-retried here: the queue brings the key back and a new plan is made from what the caches show by then.
+(1, 2, 4, …), so that a refusal that meets all of them costs few requests. The first error, in the order of the plan, decides the
+outcome; nothing is retried here: the queue brings the key back and a new plan is made from what the caches show by then.
 """
 
 import logging
@@ -123,6 +123,15 @@ class Executor:
         done: everything was executed. conflict: stale cache, look again soon. after: the server asked to wait. backoff: retry.
         blocked: refused; `error` starts with the Reason. Raises NotLeader when the fence is closed.
         """
+        outcome = await self.tell(key, plan, uid)
+        if outcome.result == "blocked":
+            self._refusals[key] = self._refusals.get(key, 0) + 1
+        else:
+            self._refusals.pop(key, None)
+        return outcome
+
+    async def tell(self, key: Key, plan: Plan, uid: str = "") -> Outcome:
+        """The same for a plan that only reports (status, events): it does not count for or against the key's refusals."""
         started, done = self._clock.monotonic(), Counter[str]()
         outcome = Outcome()
         for stage in plan.stages:
@@ -130,10 +139,6 @@ class Executor:
             if failure is not None:
                 outcome = self._outcome(key, *failure)
                 break
-        if outcome.result == "blocked":
-            self._refusals[key] = self._refusals.get(key, 0) + 1
-        else:
-            self._refusals.pop(key, None)
         self._report(key, plan, outcome, done, self._clock.monotonic() - started)
         return outcome
 

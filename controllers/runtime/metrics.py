@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-__all__ = ("Metrics", "QueueMetrics")
+__all__ = ("ClientMetrics", "Metrics", "QueueMetrics")
 
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
@@ -30,8 +30,25 @@ class QueueMetrics:
         self._longest.set_function(longest)
 
 
+class ClientMetrics:
+    """What a Transport counts, under client-go's names."""
+
+    def __init__(self, metrics: "Metrics", host: str) -> None:
+        self._metrics = metrics
+        self._host = host
+
+    def call_done(self, method: str, code: str, seconds: float) -> None:
+        """A call ended with an HTTP status, or with "unknown" or "error"."""
+        self._metrics.rest_requests.labels(code, method, self._host).inc()
+        self._metrics.rest_duration.labels(method, self._host).observe(seconds)
+
+    def gate_closed(self, seconds: float) -> None:
+        """The server asked all calls to wait."""
+        self._metrics.throttled.labels(self._host).inc(seconds)
+
+
 class Metrics:
-    """Owns a registry; one instance per process (or per simulated process)."""
+    """Owns a registry; one instance per process (or per simulated process). Is what a reflector counts with, too."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -74,10 +91,11 @@ class Metrics:
     def _client(self) -> None:
         self.rest_requests = self._counter("rest_client_requests_total", "Requests to the API server", "code", "method", "host")
         self.rest_duration = self._histogram("rest_client_request_duration_seconds", "Time of a request", "method", "host")
-        self.lists = self._counter("grovekeeper_reflector_lists_total", "Full lists", "resource", "cause")
-        self.watches = self._counter("grovekeeper_reflector_watches_total", "Watches started", "resource")
-        self.watch_ends = self._counter("grovekeeper_reflector_watch_ends_total", "Watches ended", "resource", "cause")
-        self.watch_events = self._counter("grovekeeper_reflector_events_total", "Watch events received", "resource", "type")
+        self.throttled = self._counter("grovekeeper_api_throttled_seconds_total", "Seconds the server asked all calls to wait", "host")
+        self.lists = self._counter("grovekeeper_reflector_lists_total", "Complete lists taken in", "resource")
+        self.listed_objects = self._gauge("grovekeeper_reflector_listed_objects", "Objects in the latest complete list", "resource")
+        self.rounds = self._counter("grovekeeper_reflector_rounds_total", "Streams and lists that ended", "resource", "reason")
+        self.skipped_objects = self._counter("grovekeeper_reflector_skipped_total", "Events and objects left out", "resource", "reason")
 
     def _leader(self) -> None:
         self.leader_status = self._gauge("leader_election_master_status", "1 while this process leads", "name")
@@ -88,10 +106,22 @@ class Metrics:
         """Metrics of the queue `name`."""
         return QueueMetrics(self, name)
 
-    def request(self, method: str, host: str, code: str, seconds: float) -> None:
-        """Counts one request. `code` is the HTTP status, or `<error>` when there was no answer."""
-        self.rest_requests.labels(code, method, host).inc()
-        self.rest_duration.labels(method, host).observe(seconds)
+    def transport(self, host: str) -> "ClientMetrics":
+        """Where a Transport to `host` counts."""
+        return ClientMetrics(self, host)
+
+    def round_ended(self, resource: str, reason: str) -> None:
+        """A reflector's stream or list ended."""
+        self.rounds.labels(resource, reason).inc()
+
+    def listed(self, resource: str, objects: int) -> None:
+        """A reflector took in a complete list."""
+        self.lists.labels(resource).inc()
+        self.listed_objects.labels(resource).set(objects)
+
+    def skipped(self, resource: str, reason: str) -> None:
+        """A reflector left an event or object out."""
+        self.skipped_objects.labels(resource, reason).inc()
 
     def text(self) -> bytes:
         """Everything in the Prometheus text format."""

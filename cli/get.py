@@ -1,0 +1,83 @@
+"""`grovekeeper get`: PodCliqueSets down to their pods, with node and rack."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from api.core import Node, Pod
+from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, PodCliqueSet
+from api.labels import MANAGED_SELECTOR
+from api.podgang import PodGang
+from cli.forest import Forest, lines
+from controllers.runtime.credentials import load_credentials
+from controllers.runtime.errors import ApiError, NotFound, TransportError
+from controllers.runtime.transport import Transport
+
+__all__ = ("add_parser", "run")
+
+NOT_FOUND, UNREACHABLE = 1, 5
+
+MODELS: tuple[type[Any], ...] = (PodCliqueSet, PodCliqueScalingGroup, PodClique, PodGang, Pod, Node, ClusterTopologyBinding)
+
+
+class _List(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command to the argument parser of `grovekeeper`."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "get",
+        help="show PodCliqueSets with their groups, cliques and pods",
+        description="Prints PodCliqueSets as a forest: replicas and gangs, scaling groups, PodCliques, pods with node and rack; for a pod "
+        "without a node, why. Exit code 1: no PodCliqueSet of that name, 5: the API server cannot be reached or refuses.",
+    )
+    parser.add_argument("name", nargs="?", help="one PodCliqueSet; all without")
+    parser.add_argument("-n", "--namespace", default="", help="one namespace; all without")
+    parser.add_argument("--kubeconfig", type=Path, help="default: $KUBECONFIG, ~/.kube/config, the pod's service account")
+    parser.add_argument("--context", default="", help="context of the kubeconfig")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit code 0, 1 nothing of that name, 5 unreachable."""
+    try:
+        forest = anyio.run(_read, options)
+    except NotFound as error:
+        sys.stderr.write(f"error: {error}\nThe custom resources are not installed: kubectl apply --server-side -f manifests/crds\n")
+        return UNREACHABLE
+    except (ApiError, TransportError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return UNREACHABLE
+    if not forest.sets:
+        what = f"PodCliqueSet {options.name}" if options.name else "PodCliqueSet"
+        where = f"in namespace {options.namespace}" if options.namespace else "in any namespace"
+        sys.stderr.write(f"no {what} {where}\n")
+        return NOT_FOUND if options.name else 0
+    sys.stdout.writelines(f"{line}\n" for line in lines(forest))
+    return 0
+
+
+async def _read(options: argparse.Namespace) -> Forest:
+    async with Transport(load_credentials(options.kubeconfig, options.context), user_agent="grovekeeper-cli") as transport:
+        found = {model: await _list(transport, model, options.namespace) for model in MODELS}
+    wanted = options.name
+    return Forest(
+        sets=[s for s in found[PodCliqueSet] if not wanted or s.metadata.name == wanted],
+        groups=found[PodCliqueScalingGroup],
+        cliques=found[PodClique],
+        gangs=found[PodGang],
+        pods=found[Pod],
+        nodes={n.metadata.name: n for n in found[Node]},
+        topologies={t.metadata.name: t for t in found[ClusterTopologyBinding]},
+    )
+
+
+async def _list(transport: Transport, model: type[Any], namespace: str) -> list[Any]:
+    query = {"labelSelector": MANAGED_SELECTOR} if model is Pod else {}
+    body = await transport.call("GET", model.KIND.path(namespace), query=query)
+    return [model.decode(raw) for raw in msgspec.json.decode(body, type=_List).items or ()]

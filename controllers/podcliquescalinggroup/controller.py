@@ -1,0 +1,60 @@
+"""Which events concern a PodCliqueScalingGroup."""
+
+from functools import partial
+
+from api.core import ResourceClaim, ResourceClaimTemplate
+from api.grove import PodClique, PodCliqueScalingGroup, PodCliqueSet
+from api.indexes import BY_OWNER, BY_PCS, scoped
+from api.labels import MANAGED_SELECTOR
+from api.plan import CacheView, Key
+from controllers.podcliquescalinggroup.observe import Observed, observe
+from controllers.podcliquescalinggroup.plan import plan
+from controllers.runtime.controller import ControllerSpec, Keys, Watch
+from controllers.runtime.handlers import intent_changed, lifecycle, owner_keys
+from controllers.runtime.workqueue import ECHO, USER
+
+__all__ = ("FIELD_MANAGER", "podcliquescalinggroup_controller")
+
+FIELD_MANAGER = "grovekeeper/podcliquescalinggroup"
+KIND = PodCliqueScalingGroup.KIND.kind
+
+
+def podcliquescalinggroup_controller(view: CacheView, workers: int) -> ControllerSpec[Observed]:
+    """The controller, for the manager. `view` is what its handlers look up related objects in."""
+    return ControllerSpec(
+        name="podcliquescalinggroup",
+        field_manager=FIELD_MANAGER,
+        root=PodCliqueScalingGroup,
+        watches=(
+            Watch(PodCliqueScalingGroup, _own, (BY_PCS,)),
+            Watch(PodClique, partial(owner_keys, KIND, ECHO), (BY_OWNER,)),
+            Watch(PodCliqueSet, partial(_set, view)),
+            Watch(
+                ResourceClaim,
+                partial(lifecycle, partial(owner_keys, KIND, USER)),
+                (BY_OWNER,),
+                label_selector=MANAGED_SELECTOR,
+            ),
+            Watch(ResourceClaimTemplate, partial(_templates, view)),
+        ),
+        observe=observe,
+        plan=plan,
+        workers=workers,
+    )
+
+
+def _own(old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> Keys:
+    obj = new or old
+    return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
+
+
+def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
+    if new is None or not intent_changed(old, new):
+        return []
+    groups = view.by_index(PodCliqueScalingGroup, BY_PCS, scoped(new.metadata.namespace, new.metadata.name))
+    return [(Key.of(g), ECHO) for g in groups]
+
+
+def _templates(view: CacheView, old: ResourceClaimTemplate | None, new: ResourceClaimTemplate | None) -> Keys:
+    """Claims may wait for the template: those groups are few, and a pass over a settled group writes nothing."""
+    return [(Key.of(g), ECHO) for g in view.list(PodCliqueScalingGroup)]

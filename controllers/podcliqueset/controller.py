@@ -1,0 +1,64 @@
+"""Which events concern a PodCliqueSet."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from api.core import HorizontalPodAutoscaler, ResourceClaim, ResourceClaimTemplate, Role, RoleBinding, Secret, Service, ServiceAccount
+from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, PodCliqueSet
+from api.indexes import BY_OWNER
+from api.labels import MANAGED_SELECTOR
+from api.objects.topology import topology_name
+from api.operatorconfig import OperatorConfiguration
+from api.plan import CacheView, Key
+from api.podgang import PodGang
+from controllers.podcliqueset.observe import Observed, observe
+from controllers.podcliqueset.plan import failed, plan
+from controllers.runtime.controller import ControllerSpec, Keys, Watch
+from controllers.runtime.handlers import intent_changed, lifecycle, owner_keys
+from controllers.runtime.workqueue import ECHO, USER
+
+__all__ = ("FIELD_MANAGER", "podcliqueset_controller")
+
+FIELD_MANAGER = "grovekeeper/podcliqueset"
+INFRASTRUCTURE: tuple[type[Any], ...] = (ServiceAccount, Role, RoleBinding, Secret, Service, HorizontalPodAutoscaler)
+
+
+def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> ControllerSpec[Observed]:
+    """The controller, for the manager. `view` is what its handlers look up related objects in."""
+    owned: Callable[[Any, Any], Keys] = partial(owner_keys, PodCliqueSet.KIND.kind, USER)
+    echoed: Callable[[Any, Any], Keys] = partial(owner_keys, PodCliqueSet.KIND.kind, ECHO)
+    watches: list[Watch[Any]] = [
+        Watch(PodCliqueSet, _own),
+        Watch(PodClique, echoed, (BY_OWNER,)),
+        Watch(PodCliqueScalingGroup, echoed, (BY_OWNER,)),
+        Watch(PodGang, partial(lifecycle, echoed), (BY_OWNER,)),
+        Watch(ResourceClaim, partial(lifecycle, owned), (BY_OWNER,), label_selector=MANAGED_SELECTOR),
+        Watch(ClusterTopologyBinding, partial(_topology, view)),
+        Watch(ResourceClaimTemplate, partial(_templates, view)),
+    ]
+    watches += [Watch(model, owned, (BY_OWNER,), label_selector=MANAGED_SELECTOR) for model in INFRASTRUCTURE]
+    return ControllerSpec(
+        name="podcliqueset",
+        field_manager=FIELD_MANAGER,
+        root=PodCliqueSet,
+        watches=tuple(watches),
+        observe=lambda cache, key, now: observe(cache, key, now, config),
+        plan=plan,
+        failed=failed,
+        workers=config.controllers.pod_clique_set.concurrent_syncs,
+    )
+
+
+def _own(old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
+    obj = new or old
+    return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
+
+
+def _topology(view: CacheView, old: ClusterTopologyBinding | None, new: ClusterTopologyBinding | None) -> Keys:
+    name = next(o.metadata.name for o in (new, old) if o is not None)
+    return [(Key.of(pcs), ECHO) for pcs in view.list(PodCliqueSet) if topology_name(pcs) == name]
+
+
+def _templates(view: CacheView, old: ResourceClaimTemplate | None, new: ResourceClaimTemplate | None) -> Keys:
+    return [(Key.of(pcs), ECHO) for pcs in view.list(PodCliqueSet) if pcs.spec.template.resource_sharing]

@@ -1,0 +1,40 @@
+"""Event handlers that several controllers share: from a change of an object to the keys that it concerns. They never act."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from api.plan import Key, Object
+
+__all__ = ("intent_changed", "lifecycle", "owner_keys")
+
+Keys: TypeAlias = Iterable[tuple[Key, int]]
+
+
+def intent_changed(old: Object | None, new: Object | None) -> bool:
+    """True unless only status changed: created, deleted, another life, new generation, labels, annotations, finalizers or deletion."""
+    if old is None or new is None:
+        return True
+    before, after = old.metadata, new.metadata
+    return (
+        before.uid != after.uid
+        or before.generation != after.generation
+        or before.deletion_timestamp != after.deletion_timestamp
+        or before.labels != after.labels
+        or before.annotations != after.annotations
+        or before.finalizers != after.finalizers
+    )
+
+
+def owner_keys(kind: str, priority: int, old: Object | None, new: Object | None) -> list[tuple[Key, int]]:
+    """The controllers of that kind, before and after the change."""
+    found: dict[Key, int] = {}
+    for obj in (old, new):
+        owner = obj.metadata.controller if obj is not None else None
+        if obj is not None and owner is not None and owner.kind == kind:
+            found[Key(obj.metadata.namespace, owner.name)] = priority
+    return list(found.items())
+
+
+def lifecycle(keys: Callable[[Any, Any], Keys], old: Object | None, new: Object | None) -> Keys:
+    """Passes on creation, deletion and changes of intent only."""
+    return keys(old, new) if intent_changed(old, new) else ()

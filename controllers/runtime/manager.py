@@ -1,0 +1,272 @@
+"""Everything that one process runs: informers, leader election, controllers, events, probes and metrics, from start to orderly stop.
+
+Informers run from the start, also in followers. Workers run only in a term, after all caches are synced, and then begin with every key of
+their root kind. On SIGTERM or SIGINT: no new keys, keys in work may finish within `drain_s`, then the lease is released, last of all.
+A process that lost its lease ends, so that nothing of the old term survives.
+"""
+
+import logging
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol, TypeVar, cast
+
+import anyio
+
+from api.kinds import Kind
+from api.plan import Clock, Index, Key, Object
+from controllers.runtime.apply import Caller, Executor
+from controllers.runtime.controller import Controller, ControllerSpec, ReconcileLoop, Watch, enqueue_all
+from controllers.runtime.events import EventRecorder
+from controllers.runtime.expectations import Expectations
+from controllers.runtime.health import HealthServer
+from controllers.runtime.informer import Informer
+from controllers.runtime.leader import LeaderElector, LeadershipLost
+from controllers.runtime.metrics import Metrics
+from controllers.runtime.observability import log_context
+from controllers.runtime.transport import Transport
+from controllers.runtime.view import Caches
+from controllers.runtime.workqueue import WorkQueue
+
+__all__ = ("EXIT_CRASHED", "EXIT_LOST", "EXIT_STOPPED", "CachesByKind", "InformerFactory", "Listen", "Manager", "informer_factory")
+
+EXIT_STOPPED = 0
+EXIT_CRASHED = 1
+EXIT_LOST = 3
+_LAST_EVENTS_S = 2.0
+
+_LOG = logging.getLogger(__name__)
+T = TypeVar("T", bound=Object)
+
+
+class InformerFactory(Protocol):
+    """Makes an informer that does not run yet."""
+
+    def __call__(
+        self, model: type[T], namespace: str, label_selector: str, field_selector: str, indexes: tuple[Index, ...], /
+    ) -> Informer[T]: ...
+
+
+def informer_factory(transport: Transport, metrics: Metrics, rng: Random) -> InformerFactory:
+    """Informers on an API server."""
+
+    def make(model: type[T], namespace: str, label_selector: str, field_selector: str, indexes: tuple[Index, ...], /) -> Informer[T]:
+        return Informer(transport, model, namespace, label_selector, field_selector, indexes, metrics=metrics, rng=rng)
+
+    return make
+
+
+class CachesByKind:
+    """The CacheState of expectations over the informers of a process."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+
+    def seen_rv(self, kind: Kind) -> int | None:
+        informer = self._informer(kind)
+        return informer.store.seen_rv if informer is not None else None
+
+    def find(self, kind: Kind, key: Key) -> Object | None:
+        informer = self._informer(kind)
+        return informer.store.get(key) if informer is not None else None
+
+    async def live_get(self, kind: Kind, key: Key) -> Object | None:
+        informer = self._informer(kind)
+        return await informer.live_get(key) if informer is not None else None
+
+    def _informer(self, kind: Kind) -> Informer[Any] | None:
+        return next((i for i in self._caches.informers if kind == i.model.KIND), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where probes and metrics are served."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A controller of this manager with what it was made from."""
+
+    spec: ControllerSpec[Any]
+    controller: Controller
+
+
+class Manager:
+    """See the module. Controllers are added before `run`. `transport` writes, so it has the fence; `elector` None runs without election.
+
+    `signals`: those that stop the process; none where somebody else owns them (tests, simulation).
+    """
+
+    def __init__(
+        self,
+        transport: Caller,
+        make_informer: InformerFactory,
+        recorder: EventRecorder,
+        clock: Clock,
+        rng: Random,
+        metrics: Metrics,
+        *,
+        elector: LeaderElector | None = None,
+        listen: Listen | None = None,
+        drain_s: float = 20.0,
+        signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
+    ) -> None:
+        self.caches = Caches()
+        self._transport = transport
+        self._make_informer = make_informer
+        self._recorder = recorder
+        self._clock = clock
+        self._rng = rng
+        self._metrics = metrics
+        self._elector = elector
+        self._listen = listen
+        self._drain_s = drain_s
+        self._signals = signals
+        self._watches: dict[type[Any], Watch[Any]] = {}
+        self._members: list[_Member] = []
+        self._tasks: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._stop = anyio.Event()
+        self._is_working = False
+
+    def add(self, spec: ControllerSpec[Any]) -> Controller:
+        """Adds a controller. Raises ValueError when its root is not watched, or a model is watched with other selectors already."""
+        if all(watch.model is not spec.root for watch in spec.watches):
+            raise ValueError(f"{spec.name} does not watch its root {spec.root.__name__}")
+        for watch in spec.watches:
+            self.cache(watch)
+        expectations = Expectations(CachesByKind(self.caches), self._clock, self._metrics)
+        executor = Executor(self._transport, spec.field_manager, expectations, self._recorder, self._clock, self._metrics)
+        loop = ReconcileLoop(spec, self.caches, expectations, executor, self._clock)
+        queue: WorkQueue[Key] = WorkQueue(self._clock, self._rng, metrics=self._metrics.queue(spec.name))
+        controller = Controller(spec.name, queue, loop, clock=self._clock, rng=self._rng, workers=spec.workers, metrics=self._metrics)
+        self._members.append(_Member(spec, controller))
+        return controller
+
+    def cache(self, watch: Watch[Any]) -> None:
+        """Caches a model; indexes of several watches of it are merged. Its `keys` are used only for watches of controllers."""
+        known = self._watches.get(watch.model, watch)
+        if _scope(known) != _scope(watch):
+            raise ValueError(f"{watch.model.__name__} is already cached with another namespace or selector")
+        indexes = {index.name: index for index in (*known.indexes, *watch.indexes)}
+        self._watches[watch.model] = Watch(watch.model, watch.keys, tuple(indexes.values()), *_scope(watch))
+
+    def background(self, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Adds something that runs as long as the process, in followers too. Its failure ends the process."""
+        self._tasks.append(task)
+
+    def stop(self) -> None:
+        """Begins an orderly stop."""
+        self._stop.set()
+
+    @property
+    def unsynced(self) -> list[str]:
+        """Resources whose caches are not complete yet."""
+        return [informer.model.KIND.resource for informer in self.caches.informers if not informer.has_synced]
+
+    async def run(self) -> int:
+        """Blocks until the process has to end and returns its exit code; why is logged."""
+        code = EXIT_STOPPED
+        try:
+            await self._run()
+        except* LeadershipLost as group:
+            code = EXIT_LOST
+            _LOG.error("leadership lost", extra={"reason": "; ".join(str(e) for e in _leaves(group))})
+        except* Exception as group:
+            code = EXIT_CRASHED
+            _LOG.critical("crashed", exc_info=group, extra={"reason": "; ".join(f"{type(e).__name__}: {e}" for e in _leaves(group))})
+        _LOG.info("stopped", extra={"exit_code": code})
+        return code
+
+    async def _run(self) -> None:
+        self._build()
+        async with anyio.create_task_group() as tasks:
+            for task in (self._recorder.run, *(i.run for i in self.caches.informers), *self._tasks):
+                tasks.start_soon(task)
+            if self._signals:
+                tasks.start_soon(self._on_signals, tasks.cancel_scope)
+            if self._listen is None:
+                await self._elect()
+            else:
+                async with HealthServer(self._metrics, lambda: self.unsynced, host=self._listen.host, port=self._listen.port) as server:
+                    _LOG.info("serving", extra={"host": self._listen.host, "port": server.port})
+                    await self._elect()
+            tasks.cancel_scope.cancel()
+
+    def _build(self) -> None:
+        for watch in self._watches.values():
+            self.caches.add(self._make_informer(watch.model, watch.namespace, watch.label_selector, watch.field_selector, watch.indexes))
+        for member in self._members:
+            for watch in member.spec.watches:
+                self.caches.informer(watch.model).store.subscribe(self._handler(watch, member.controller.queue))
+
+    def _handler(self, watch: Watch[Any], queue: WorkQueue[Key]) -> Callable[[Any, Any], None]:
+        def handle(old: Any, new: Any) -> None:
+            # A follower needs no keys: a term begins with all of them.
+            if self._is_working:
+                for key, priority in watch.keys(old, new):
+                    queue.add(key, priority)
+
+        return handle
+
+    async def _elect(self) -> None:
+        if self._elector is None:
+            await self._lead()
+        else:
+            await self._elector.run(self._lead, self._stop)
+
+    async def _lead(self) -> None:
+        """One term: sync, all keys, workers; returns after an orderly stop."""
+        with log_context(epoch=self._elector.epoch if self._elector is not None else 0):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._stop_work, tasks.cancel_scope)
+                for informer in self.caches.informers:
+                    await informer.wait_synced()
+                self._is_working = not self._stop.is_set()
+                if self._is_working:
+                    await self._work()
+                tasks.cancel_scope.cancel()
+            with anyio.move_on_after(_LAST_EVENTS_S):
+                await self._recorder.flush()
+
+    async def _work(self) -> None:
+        _LOG.info("working", extra={"controllers": [member.spec.name for member in self._members]})
+        async with anyio.create_task_group() as workers:
+            for member in self._members:
+                enqueue_all(member.controller.queue, self.caches.list(member.spec.root))
+                workers.start_soon(member.controller.run)
+            if not self._members:
+                await self._stop.wait()
+
+    async def _stop_work(self, scope: anyio.CancelScope) -> None:
+        await self._stop.wait()
+        for member in self._members:
+            member.controller.queue.shut_down()
+        if self._is_working:
+            await anyio.sleep(self._drain_s)
+            _LOG.warning("not drained in time", extra={"seconds": self._drain_s})
+        scope.cancel()
+
+    async def _on_signals(self, scope: anyio.CancelScope) -> None:
+        """The first signal stops in order; the second one at once, still releasing the lease."""
+        with anyio.open_signal_receiver(*self._signals) as received:
+            async for number in received:
+                _LOG.info("signal", extra={"signal": signal.Signals(number).name})
+                if self._stop.is_set():
+                    scope.cancel()
+                self._stop.set()
+
+
+def _scope(watch: Watch[Any]) -> tuple[str, str, str]:
+    return watch.namespace, watch.label_selector, watch.field_selector
+
+
+def _leaves(error: BaseException) -> Iterable[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for member in cast("tuple[BaseException, ...]", error.exceptions):
+            yield from _leaves(member)
+    else:
+        yield error
