@@ -35,7 +35,7 @@ def scheduler_errors(pcs: PodCliqueSet, config: OperatorConfiguration) -> Iterat
 def backend_errors(pcs: PodCliqueSet, config: OperatorConfiguration) -> Iterator[FieldError]:
     """What the one scheduler of the set requires. Whether a queue exists only its scheduler can tell."""
     names = _names(pcs, config)
-    if len(names) != 1:
+    if len(names) != 1 or names[0] not in config.scheduler.names:
         return
     scheduler = names[0]
     if scheduler in WITHOUT_TOPOLOGY and next(constraints_of(pcs), None) is not None:

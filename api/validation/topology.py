@@ -23,7 +23,7 @@ def topology_errors(
     if not config.topology_aware_scheduling.enabled:
         detail = "topology-aware scheduling is not enabled: set topologyAwareScheduling.enabled in the operator configuration"
         return tuple(invalid(p.path, p.required or p.preferred or p.topology_name, detail) for p in places.constrained)
-    if errors := (*_names(places.constrained), *_existence(places.constrained, topologies)):
+    if errors := tuple(_names(places.constrained)) or tuple(_existence(places.constrained, topologies)):
         return errors
     binding = topologies[places.constrained[0].topology_name]
     ranks = _ranks(binding)
@@ -58,13 +58,10 @@ def _names(constrained: tuple[Place, ...]) -> Iterator[FieldError]:
 
 
 def _existence(constrained: tuple[Place, ...], topologies: Mapping[str, ClusterTopologyBinding]) -> Iterator[FieldError]:
-    """The binding is missed once, where it is named first."""
-    missing: set[str] = set()
-    for place in constrained:
-        name = place.topology_name
-        if name and name not in topologies and name not in missing:
-            missing.add(name)
-            yield invalid(f"{place.path}.topologyName", name, f'ClusterTopologyBinding "{name}" not found')
+    """Once for all: by now they name the same binding."""
+    place = constrained[0]
+    if place.topology_name not in topologies:
+        yield invalid(f"{place.path}.topologyName", place.topology_name, f'ClusterTopologyBinding "{place.topology_name}" not found')
 
 
 def _unknown_domains(constrained: tuple[Place, ...], ranks: Ranks, binding: str) -> Iterator[FieldError]:
