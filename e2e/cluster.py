@@ -5,7 +5,7 @@ import http.client
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,6 +136,14 @@ class Scene:
         """kubectl apply of the manifests in this namespace."""
         self.kubectl("apply", "--server-side", "-n", self.namespace, "-f", "-", stdin="\n---\n".join(json.dumps(m) for m in manifests))
 
+    def refusal(self, text: str, *flags: str) -> str:
+        """What kubectl says when the text is not accepted, "" when it is."""
+        try:
+            self.kubectl("apply", "--server-side", "-n", self.namespace, *flags, "-f", "-", stdin=text)
+        except AssertionError as refused:
+            return str(refused)
+        return ""
+
     def scale(self, what: str, replicas: int) -> None:
         """kubectl scale, e.g. scale("pcsg/workload1-0-sg-x", 3)."""
         self.kubectl("scale", "-n", self.namespace, what, f"--replicas={replicas}")
@@ -157,6 +165,11 @@ class Scene:
     def pods(self) -> list[Pod]:
         """Pods that are not being deleted."""
         return [pod for pod in map(Pod, self.objects("Pod")) if pod.live]
+
+    def condition(self, kind: str, name: str, wanted: str) -> dict[str, Any]:
+        """One condition of an object, {} while it has none of that type."""
+        status = self.object(kind, name).get("status", {})
+        return next((c for c in status.get("conditions", ()) if c["type"] == wanted), {})
 
     def by_clique(self, chosen: Callable[[Pod], bool] = lambda pod: True) -> Counter[str]:
         """Number of chosen pods per PodClique."""
@@ -216,11 +229,3 @@ class Scene:
             state = "ready" if pod.ready else "gated" if pod.gated else pod.condition("PodScheduled").get("message", "")
             lines.append(f"  {pod.name} [{pod.gang}] {pod.node or '-'} {state}")
         return "\n".join([*lines, self.tails()])
-
-
-def walk(value: object) -> Iterator[object]:
-    """The value and everything inside it."""
-    yield value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for item in inner:
-        yield from walk(item)

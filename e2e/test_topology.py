@@ -290,9 +290,7 @@ def test_tas23_preferences(scene: Scene, pool: Pool) -> None:
     assert parents(anchor) == {"prefer-0-workers-0": (("prefer-0-workers-0-worker",), constraint(preferred="host"))}
     assert leaves(anchor)["prefer-0-router"] == constraint(preferred="host")
     assert found["prefer-0-workers-0"]["topologyConstraint"] == constraint(preferred="host")
-
-    def condition() -> dict[str, Any]:
-        status = scene.object("PodCliqueSet", "prefer").get("status", {})
-        return next((c for c in status.get("conditions", ()) if c["type"] == "TopologyLevelsUnavailable"), {})
-
-    eventually(lambda: condition().get("status") == "False", lambda: str(condition()))
+    eventually(
+        lambda: scene.condition("PodCliqueSet", "prefer", "TopologyLevelsUnavailable").get("status") == "False",
+        "TopologyLevelsUnavailable is not False",
+    )
