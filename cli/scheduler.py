@@ -3,8 +3,11 @@
 import argparse
 from typing import Any
 
+from api.plan import Key
 from cli.process import Runtime, add_options, run_process
-from scheduler.binder import binder_controller
+from controllers.runtime.controller import Controller
+from controllers.runtime.workqueue import WorkQueue
+from scheduler.binder import ROUND, Binder, binder_watches
 
 __all__ = ("add_parser", "run")
 
@@ -28,9 +31,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _build(runtime: Runtime) -> None:
-    manager = runtime.manager
-    manager.add_controller(
-        *binder_controller(
-            manager.caches, runtime.transport, runtime.recorder, runtime.metrics, runtime.clock, runtime.config.grovekeeper.scheduler_names
-        )
-    )
+    manager, clock, rng, metrics = runtime.manager, runtime.clock, runtime.rng, runtime.metrics
+    names = runtime.config.grovekeeper.scheduler_names
+    binder = Binder(manager.caches, runtime.transport, runtime.recorder, clock, metrics, names)
+    queue: WorkQueue[Key] = WorkQueue(clock, rng, metrics=metrics.queue("binder"))
+    binder.wake = lambda delay_s: queue.add_after(ROUND, delay_s)
+    controller = Controller("binder", queue, binder.round, clock=clock, rng=rng, workers=1, metrics=metrics)
+    manager.add_controller(controller, binder_watches(binder), binder.first_keys)
+    manager.background(binder.run)

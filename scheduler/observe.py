@@ -1,0 +1,74 @@
+"""The gangs of a round, read from the caches in one cut."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from api.core import Node, Pod, PriorityClass
+from api.grove import ClusterTopologyBinding
+from api.indexes import BY_GANG, scoped
+from api.labels import ANNOTATION_TOPOLOGY_NAME, BASE_PODGANG, PODGANG
+from api.plan import CacheView, Key
+from api.podgang import PodGang
+from scheduler.gangs import GangContext, level_keys
+
+__all__ = ("Entry", "gang_keys", "gang_levels", "observe", "observe_context")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A gang that this scheduler serves. pods: all that carry its label, terminating ones too, sorted by name."""
+
+    podgang: PodGang
+    pods: tuple[Pod, ...]
+
+    @property
+    def live(self) -> tuple[Pod, ...]:
+        return tuple(p for p in self.pods if not p.metadata.deleting and not p.finished)
+
+    @property
+    def settled(self) -> bool:
+        """Every live pod has a node, so there is nothing to place."""
+        return all(p.spec.node_name for p in self.live)
+
+
+def gang_keys(old: Pod | None, new: Pod | None) -> Iterable[Key]:
+    """The gangs that a pod is or was labelled with."""
+    found = {Key(p.metadata.namespace, p.metadata.labels[PODGANG]) for p in (old, new) if p and PODGANG in p.metadata.labels}
+    return sorted(found)
+
+
+def observe(view: CacheView, keys: Iterable[Key], names: Collection[str]) -> dict[Key, Entry]:
+    """The gangs with these keys and the Anchor gangs that they wait for, as far as they exist, are not being deleted and are served.
+
+    A gang is served when one of its pods names a scheduler of `names`.
+    """
+    found: dict[Key, Entry] = {}
+    waiting = list(keys)
+    while waiting:
+        key = waiting.pop()
+        podgang = view.get(PodGang, *key)
+        if key in found or podgang is None or podgang.metadata.deleting:
+            continue
+        pods = tuple(sorted(view.by_index(Pod, BY_GANG, scoped(*key)), key=lambda p: p.metadata.name))
+        if any(p.spec.scheduler_name in names for p in pods):
+            found[key] = Entry(podgang, pods)
+            bases = {p.metadata.labels[BASE_PODGANG] for p in pods if BASE_PODGANG in p.metadata.labels}
+            waiting += [Key(key.namespace, base) for base in sorted(bases)]
+    return found
+
+
+def observe_context(view: CacheView, assumed: dict[str, str]) -> GangContext:
+    """Topologies, priorities and node labels. `assumed`: node by uid of pods that were given a node and do not show it yet."""
+    nodes = tuple(view.list(Node))
+    return GangContext(
+        topologies={t.metadata.name: level_keys(t) for t in view.list(ClusterTopologyBinding)},
+        has_label_key=lambda key: any(key in n.metadata.labels for n in nodes),
+        priorities={c.metadata.name: c.value for c in view.list(PriorityClass)},
+        assumed=assumed,
+    )
+
+
+def gang_levels(view: CacheView, podgang: PodGang) -> tuple[str, ...]:
+    """Node label keys by which the gang's place is described, broad to narrow; () when it names no topology."""
+    binding = view.get(ClusterTopologyBinding, "", podgang.metadata.annotations.get(ANNOTATION_TOPOLOGY_NAME, ""))
+    return level_keys(binding) if binding is not None else ()
