@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Literal
 
+import anyio
 import msgspec
 
 from api.core import Pod, PodSpec
@@ -13,7 +14,7 @@ from api.kinds import Kind
 from api.meta import ObjectMeta
 from api.plan import Key, Object, Ref
 
-__all__ = ("Call", "FakeCaches", "FakeRecorder", "FakeTransport", "HandClock", "pod", "ref_of", "seeded")
+__all__ = ("Call", "FakeCaches", "FakeRecorder", "FakeTransport", "HandClock", "eventually", "pod", "ref_of", "seeded")
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -124,3 +125,10 @@ def ref_of(name: str = "p", uid: str = "u") -> Ref:
 def seeded(seed: int = 1) -> Random:
     """A random source that repeats itself."""
     return Random(seed)  # noqa: S311 - jitter, not secrets
+
+
+async def eventually(condition: Callable[[], bool], within_s: float = 5.0) -> None:
+    """Lets other tasks run until the condition holds."""
+    with anyio.fail_after(within_s):
+        while not condition():
+            await anyio.lowlevel.checkpoint()

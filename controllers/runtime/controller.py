@@ -33,7 +33,7 @@ Keys: TypeAlias = Iterable[tuple[Key, int]]
 """Keys to reconcile, each with a priority of controllers.runtime.workqueue."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Watch(Generic[T]):
     """A resource that a controller reads.
 
@@ -49,7 +49,7 @@ class Watch(Generic[T]):
     field_selector: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ControllerSpec(Generic[O]):
     """One controller. `name` is the value of metrics labels, `field_manager` what owns its fields.
 
@@ -185,10 +185,10 @@ class Controller:
         )
 
 
-def enqueue_all(queue: WorkQueue[Key], roots: Iterable[Object]) -> None:
-    """Adds the key of every object with the priority of a resync."""
-    for obj in roots:
-        queue.add(Key.of(obj), RESYNC)
+def enqueue_all(queue: WorkQueue[Key], keys: Iterable[Key]) -> None:
+    """Adds keys with the priority of a resync."""
+    for key in keys:
+        queue.add(key, RESYNC)
 
 
 def _place(error: BaseException) -> str:

@@ -89,10 +89,11 @@ class Listen:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A controller of this manager with what it was made from."""
+    """A controller of this manager, what it watches, and the keys that it begins a term with."""
 
-    spec: ControllerSpec[Any]
     controller: Controller
+    watches: tuple[Watch[Any], ...]
+    first_keys: Callable[[], Iterable[Key]]
 
 
 class Manager:
@@ -136,15 +137,22 @@ class Manager:
         """Adds a controller. Raises ValueError when its root is not watched, or a model is watched with other selectors already."""
         if all(watch.model is not spec.root for watch in spec.watches):
             raise ValueError(f"{spec.name} does not watch its root {spec.root.__name__}")
-        for watch in spec.watches:
-            self.cache(watch)
         expectations = Expectations(CachesByKind(self.caches), self._clock, self._metrics)
         executor = Executor(self._transport, spec.field_manager, expectations, self._recorder, self._clock, self._metrics)
         loop = ReconcileLoop(spec, self.caches, expectations, executor, self._clock)
         queue: WorkQueue[Key] = WorkQueue(self._clock, self._rng, metrics=self._metrics.queue(spec.name))
         controller = Controller(spec.name, queue, loop, clock=self._clock, rng=self._rng, workers=spec.workers, metrics=self._metrics)
-        self._members.append(_Member(spec, controller))
+        self.add_controller(controller, spec.watches, lambda: map(Key.of, self.caches.list(spec.root)))
         return controller
+
+    def add_controller(self, controller: Controller, watches: tuple[Watch[Any], ...], first_keys: Callable[[], Iterable[Key]]) -> None:
+        """Adds a controller that was made elsewhere. `first_keys`: what it begins a term with, asked when the caches are synced.
+
+        Raises ValueError when a model is watched with other selectors already.
+        """
+        for watch in watches:
+            self.cache(watch)
+        self._members.append(_Member(controller, watches, first_keys))
 
     def cache(self, watch: Watch[Any]) -> None:
         """Caches a model; indexes of several watches of it are merged. Its `keys` are used only for watches of controllers."""
@@ -200,7 +208,7 @@ class Manager:
         for watch in self._watches.values():
             self.caches.add(self._make_informer(watch.model, watch.namespace, watch.label_selector, watch.field_selector, watch.indexes))
         for member in self._members:
-            for watch in member.spec.watches:
+            for watch in member.watches:
                 self.caches.informer(watch.model).store.subscribe(self._handler(watch, member.controller.queue))
 
     def _handler(self, watch: Watch[Any], queue: WorkQueue[Key]) -> Callable[[Any, Any], None]:
@@ -233,10 +241,10 @@ class Manager:
                 await self._recorder.flush()
 
     async def _work(self) -> None:
-        _LOG.info("working", extra={"controllers": [member.spec.name for member in self._members]})
+        _LOG.info("working", extra={"controllers": [member.controller.name for member in self._members]})
         async with anyio.create_task_group() as workers:
             for member in self._members:
-                enqueue_all(member.controller.queue, self.caches.list(member.spec.root))
+                enqueue_all(member.controller.queue, member.first_keys())
                 workers.start_soon(member.controller.run)
             if not self._members:
                 await self._stop.wait()
