@@ -239,8 +239,13 @@ class Credentials:
             now = anyio.current_time()
             if now - self._refreshed_at < REFRESH_PAUSE_S:
                 return False
+            try:
+                await self._load(renew=True)
+            except CredentialsError:
+                self._refreshed_at = now
+                raise
+            # Not set when this caller was cancelled: then the next one in line tries.
             self._refreshed_at = now
-            await self._load(renew=True)
             return True
 
     async def _reload(self) -> None:

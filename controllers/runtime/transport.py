@@ -178,7 +178,7 @@ class Transport:
                     status, answer, retry_after = await self._send(
                         method, self._url(path, query), body, {**headers, **identity.headers}, identity, deadline
                     )
-                    if status != 401 or last or not await self.credentials.refresh(identity.generation):
+                    if status != 401 or last or not await self._refresh(method, path, identity, deadline):
                         break
             finally:
                 self._limiter.release()
@@ -222,6 +222,13 @@ class Transport:
                 return await self.credentials.identity()
         except TimeoutError as error:
             raise TransportError(f"{method} {path}: no credentials within the deadline") from error
+
+    async def _refresh(self, method: str, path: str, identity: Identity, deadline: float) -> bool:
+        try:
+            with anyio.fail_after(deadline - self._now()):
+                return await self.credentials.refresh(identity.generation)
+        except TimeoutError as error:
+            raise TransportError(f"{method} {path}: refused with 401, and no new credentials within the deadline") from error
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         url = URL(self.credentials.server + path)

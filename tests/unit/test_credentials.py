@@ -240,7 +240,7 @@ async def test_broken_plugin_is_named_and_its_output_is_not(tmp_path: Path, argv
     assert "s3cr3t" not in str(caught.value)
 
 
-async def test_slow_plugin_holds_up_nobody_who_has_a_token() -> None:
+async def test_slow_plugin_holds_up_nobody_who_has_a_token(clock: Callable[[float], None]) -> None:
     release = asyncio.Event()
 
     class Slow:
@@ -256,9 +256,29 @@ async def test_slow_plugin_holds_up_nobody_who_has_a_token() -> None:
     await credentials.identity()
     refreshing = asyncio.create_task(credentials.refresh(0))
     await asyncio.sleep(0)
+    clock(61.0)
     assert await asyncio.wait_for(header(credentials), 0.5) == "Bearer 1"
     release.set()
     assert await refreshing
+    assert await header(credentials) == "Bearer 2"
+
+
+async def test_cancelled_refresh_is_taken_over_by_the_next_caller() -> None:
+    class Stuck:
+        renewals = 0
+
+        async def load(self, *, renew: bool) -> Proof:
+            self.renewals += renew
+            if self.renewals == 1:
+                await asyncio.Event().wait()
+            return Proof(f"Bearer {self.renewals}")
+
+    credentials = Credentials("http://h", Stuck(), Trust())
+    await credentials.identity()
+    first, second = asyncio.create_task(credentials.refresh(0)), asyncio.create_task(credentials.refresh(0))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await asyncio.wait_for(second, 0.5)
     assert await header(credentials) == "Bearer 2"
 
 

@@ -239,6 +239,20 @@ async def test_401_that_stays_is_raised_without_a_storm_of_refreshes(api: FakeAp
     assert len(api.requests) == 6
 
 
+async def test_slow_refresh_does_not_outlast_the_deadline_of_a_call(api: FakeApi) -> None:
+    class Stuck:
+        async def load(self, *, renew: bool) -> Proof:
+            if renew:
+                await asyncio.Event().wait()
+            return Proof("Bearer old")
+
+    api.on("POST", PODS, refusal(401, "Unauthorized"))
+    async with Transport(Credentials(api.url, Stuck(), Trust())) as transport:
+        with pytest.raises(TransportError, match="no new credentials") as caught:
+            await transport.call("POST", PODS, timeout_s=0.1)
+    assert not isinstance(caught.value, UnknownOutcome)
+
+
 async def test_403_and_401_leave_running_watches_alone(api: FakeApi) -> None:
     gate = asyncio.Event()
     api.on("WATCH", PODS, Stream((event("ADDED", pod("a", 1)), gate, event("ADDED", pod("b", 2)))))
