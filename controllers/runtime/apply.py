@@ -34,7 +34,7 @@ from api.plan import (
 from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TransportError, UnknownOutcome
 from controllers.runtime.expectations import Expectations
 from controllers.runtime.metrics import Metrics
-from controllers.runtime.refusals import outcome_of
+from controllers.runtime.refusals import UNREACHABLE_S, outcome_of
 from controllers.runtime.requests import Request, is_ours, named, request_for, target_of
 
 __all__ = ("FOREIGN_BIND", "Caller", "Executor", "Recorder")
@@ -120,8 +120,9 @@ class Executor:
     async def run(self, key: Key, plan: Plan, uid: str = "") -> Outcome:
         """Executes the plan made for `key` (whose object has `uid`) and reports every success to the expectations.
 
-        done: everything was executed. conflict: stale cache, look again soon. after: the server asked to wait. backoff: retry.
-        blocked: refused; `error` starts with the Reason. Raises NotLeader when the fence is closed.
+        done: everything was executed. conflict: stale cache, look again soon. after: the server asked to wait or was not reached.
+        backoff: retry, also when the outcome is unknown. blocked: refused; `error` starts with the Reason.
+        Raises NotLeader when the fence is closed.
         """
         outcome = await self.tell(key, plan, uid)
         if outcome.result == "blocked":
@@ -259,14 +260,16 @@ class Executor:
                 return failure.outcome
             case ApiError():
                 return outcome_of(failure, op, self._refusals.get(key, 0))
-            case TransportError():
+            case UnknownOutcome():
                 return Outcome("backoff", error=str(failure), failed_op=op)
+            case TransportError():
+                return Outcome("after", UNREACHABLE_S, str(failure), op)
 
     def _report(self, key: Key, plan: Plan, outcome: Outcome, done: Counter[str], seconds: float) -> None:
-        """One line per plan that wrote or tried to; a conflict that wrote nothing is everyday and stays quiet."""
+        """One line per plan that wrote or was refused; quiet about conflicts, throttling and outages, which meet every key."""
         if not plan.stages:
             return
-        quiet = outcome.result == "conflict" and not done
+        quiet = outcome.result in ("conflict", "after") and not done
         fields = {
             "key": str(key),
             "outcome": outcome.result,

@@ -18,6 +18,7 @@ from controllers.runtime.errors import ApiError, NotLeader, TransportError
 from controllers.runtime.expectations import Expectations
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.observability import log_context
+from controllers.runtime.refusals import UNREACHABLE_S
 from controllers.runtime.workqueue import RESYNC, WorkQueue
 
 __all__ = ("Controller", "ControllerSpec", "Keys", "ReconcileLoop", "Watch", "enqueue_all")
@@ -83,7 +84,10 @@ class ReconcileLoop(Generic[O]):
         uid = root.metadata.uid if root is not None else ""
         lag_s = self._expectations.behind(key, uid)
         if lag_s == 0.0:
-            await self._expectations.settle(key)
+            try:
+                await self._expectations.settle(key)
+            except (ApiError, TransportError) as error:
+                return Outcome("after", UNREACHABLE_S, str(error))
             lag_s = self._expectations.behind(key, uid)
         if lag_s is not None:
             return Outcome("after", max(lag_s, _SOONEST_S / 5))

@@ -4,8 +4,11 @@ from api.plan import Bind, Op, Outcome
 from api.reasons import Reason
 from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, Gone, NotFound, ServerBusy, TooManyRequests, Unauthorized
 
-__all__ = ("outcome_of", "refusal_reason")
+__all__ = ("UNREACHABLE_S", "outcome_of", "refusal_reason")
 
+UNREACHABLE_S = 3.0
+"""When to try again after a request that never reached the server. It does not grow: an outage is nobody's fault, and all keys have to come
+back soon after it."""
 _FIRST_REFUSAL_S = 60.0
 _LONGEST_REFUSAL_S = 600.0
 

@@ -155,7 +155,7 @@ ERRORS: list[tuple[Exception, str, float, str]] = [
     (api(errors.ServerBusy, 503), "backoff", 0, ""),
     (api(errors.Unauthorized, 401), "backoff", 0, ""),
     (api(errors.ApiError, 413), "blocked", 60, "InvalidSpec: "),
-    (errors.TransportError("refused"), "backoff", 0, "refused"),
+    (errors.TransportError("refused"), "after", 3, "refused"),
     (errors.UnknownOutcome("timeout"), "backoff", 0, "timeout"),
 ]
 

@@ -111,20 +111,25 @@ async def test_shut_down_lets_keys_in_work_finish() -> None:
 class LoopWorld:
     """The shared loop with a plan that the test sets; the only cached object is pod ns/p."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Any = None) -> None:
         self.clock = HandClock()
         self.caches = FakeCaches(Pod.KIND)
         self.expectations = Expectations(self.caches, self.clock)
-        self.transport = FakeTransport()
+        self.transport = FakeTransport(answer)
+        self.recorder = FakeRecorder()
         self.next = Plan()
         self.observed: list[datetime] = []
-        spec = ControllerSpec[Pod]("c", "m", Pod, (Watch(Pod, lambda old, new: ()),), self.observe, lambda seen: self.next)
-        executor = Executor(self.transport, "m", self.expectations, FakeRecorder(), self.clock)
+        watch = Watch(Pod, lambda old, new: ())
+        spec = ControllerSpec[Pod]("c", "m", Pod, (watch,), self.observe, lambda seen: self.next, self.failed)
+        executor = Executor(self.transport, "m", self.expectations, self.recorder, self.clock)
         self.reconcile = ReconcileLoop(spec, self, self.expectations, executor, self.clock)
         self.hold(pod())
 
     def hold(self, obj: Pod) -> None:
         self.caches.held[(Pod.KIND, Key.of(obj))] = obj
+
+    def failed(self, seen: Pod, outcome: Outcome) -> Plan:
+        return Plan(((Emit(Ref.of(seen), "Refused", outcome.error, "Warning"),),))
 
     def observe(self, view: Any, key: Key, now: datetime) -> Pod | None:
         self.observed.append(now)
@@ -162,6 +167,31 @@ async def test_a_cache_that_stays_behind_costs_one_live_read_and_then_the_key_co
     assert await world.reconcile(KEY) == Outcome()
     assert len(world.caches.live_reads) == 1
     assert len(world.observed) == 2
+
+
+async def test_a_live_read_that_fails_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(kind: object, key: object) -> None:
+        raise errors.TransportError("refused")
+
+    world = LoopWorld()
+    world.expectations.unknown(KEY, ref_of())
+    monkeypatch.setattr(world.caches, "live_get", refuse)
+    assert await world.reconcile(KEY) == Outcome("after", 3.0, "refused")
+    assert world.observed == []
+    assert world.expectations.behind(KEY) == 0.0
+
+
+async def test_a_refused_plan_is_told_to_the_user() -> None:
+    async def answer(call: Any) -> Any:
+        if call.method == "DELETE":
+            raise errors.Forbidden(403, "Forbidden", "no")
+        return {}
+
+    world = LoopWorld(answer)
+    world.next = Plan(((Delete(ref_of()),),))
+    outcome = await world.reconcile(KEY)
+    assert (outcome.result, outcome.after_s) == ("blocked", 60.0)
+    assert world.recorder.events == [(ref_of(), "Refused", outcome.error, "Warning")]
 
 
 async def test_an_object_that_is_gone_is_forgotten() -> None:
