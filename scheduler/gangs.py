@@ -184,7 +184,9 @@ class _Reader:
 
 def _group(group: PodGroup, pods: list[Pod], namespace: str, assumed: Mapping[str, str]) -> Group:
     members = sorted((_placing_order(p), _member(p, group.name, assumed)) for p in pods)
-    anti = tuple(dict.fromkeys(term for p in pods for term in host_terms(p)))
+    anti: list[AntiTerm] = []
+    for pod in pods:
+        anti += [term for term in host_terms(pod) if term not in anti]
     first = min(pods, key=_placing_order).metadata.labels if pods else {}
     return Group(
         name=group.name,
@@ -192,7 +194,7 @@ def _group(group: PodGroup, pods: list[Pod], namespace: str, assumed: Mapping[st
         min=max(0, group.min_replicas),
         members=tuple(member for _, member in members),
         listed=len(group.pod_references),
-        anti=anti,
+        anti=tuple(anti),
         labels=tuple(sorted(first.items())),
     )
 

@@ -4,16 +4,16 @@ Sort key of a work item: priority (high first), phase, base before scaled gangs,
 with the lowest ratio of placed pods to its minimum.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from scheduler.model import Gang, Group, MemberState, Scope
 
-__all__ = ("Phase", "SurplusKey", "TurnKey", "child_key", "in_place", "is_satisfied", "phase_of", "surplus_key", "turn_key")
+__all__ = ("Phase", "SurplusKey", "TurnKey", "child_key", "count_placed", "in_place", "is_satisfied", "phase_of", "surplus_key", "turn_key")
 
 NEVER = float("inf")
-Placed: TypeAlias = frozenset[str] | set[str] | dict[str, str]
+Placed: TypeAlias = Container[str]
 """Uids of pods that have a node, or are finished."""
 
 
@@ -73,7 +73,7 @@ def surplus_key(gang: Gang, placed: int) -> SurplusKey:
     return SurplusKey(ratio, bool(gang.base), gang.created, gang.namespace, gang.name, gang.uid)
 
 
-def is_satisfied(scope: Scope, groups: dict[str, Group], placed: Placed) -> bool:
+def is_satisfied(scope: Scope, groups: Mapping[str, Group], placed: Placed) -> bool:
     """True when a scope has its minimum: a group enough pods, a scope with children enough satisfied children."""
     if scope.group:
         return count_placed(groups[scope.group], placed) >= groups[scope.group].min
@@ -85,12 +85,12 @@ def count_placed(group: Group, placed: Placed) -> int:
     return sum(m.uid in placed for m in group.members)
 
 
-def n_satisfied(children: Iterable[Scope], groups: dict[str, Group], placed: Placed) -> int:
+def n_satisfied(children: Iterable[Scope], groups: Mapping[str, Group], placed: Placed) -> int:
     """How many of the scopes have their minimum."""
     return sum(is_satisfied(c, groups, placed) for c in children)
 
 
-def child_key(scope: Scope, groups: dict[str, Group], placed: Placed) -> tuple[bool, float, str]:
+def child_key(scope: Scope, groups: Mapping[str, Group], placed: Placed) -> tuple[bool, float, str]:
     """Order among siblings: unsatisfied first, then the lowest ratio of placed to minimum; minimum 0 comes last; ties by name."""
     if scope.group:
         have, minimum = count_placed(groups[scope.group], placed), groups[scope.group].min
