@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 __all__ = (
+    "OMITTED",
     "ErrorKind",
     "FieldError",
     "aggregate",
@@ -38,22 +39,23 @@ class ErrorKind(StrEnum):
     INTERNAL = "Internal error"
 
 
-WITHOUT_VALUE = frozenset({ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.TOO_LONG, ErrorKind.INTERNAL})
+OMITTED = object()
+"""Stands for no value where the kind of error usually shows one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """`path` as Kubernetes writes it, such as spec.template.cliques[0].name. `value`: the offending JSON value where it is shown."""
+    """`path` as Kubernetes writes it, such as spec.template.cliques[0].name. `value`: the offending JSON value, or OMITTED."""
 
     kind: ErrorKind
     path: str
-    value: object = None
+    value: object = OMITTED
     detail: str = ""
 
     @property
     def body(self) -> str:
         """The text without the path."""
-        text = str(self.kind.value) if self.kind in WITHOUT_VALUE else f"{self.kind.value}: {_shown(self.value)}"
+        text = str(self.kind.value) if self.value is OMITTED else f"{self.kind.value}: {_shown(self.value)}"
         return f"{text}: {_printable(self.detail)}" if self.detail else text
 
     def __str__(self) -> str:
@@ -62,7 +64,7 @@ class FieldError:
 
 def required(path: str, detail: str = "") -> FieldError:
     """A value is missing."""
-    return FieldError(ErrorKind.REQUIRED, path, None, detail)
+    return FieldError(ErrorKind.REQUIRED, path, detail=detail)
 
 
 def invalid(path: str, value: object, detail: str) -> FieldError:
@@ -87,17 +89,17 @@ def not_supported(path: str, value: object, supported: Sequence[str]) -> FieldEr
 
 def forbidden(path: str, detail: str) -> FieldError:
     """A value or a change is not allowed here."""
-    return FieldError(ErrorKind.FORBIDDEN, path, None, detail)
+    return FieldError(ErrorKind.FORBIDDEN, path, detail=detail)
 
 
 def too_long(path: str, detail: str) -> FieldError:
     """A value has more characters or bytes than allowed."""
-    return FieldError(ErrorKind.TOO_LONG, path, None, detail)
+    return FieldError(ErrorKind.TOO_LONG, path, detail=detail)
 
 
 def internal(path: str, detail: str) -> FieldError:
     """The check itself could not be done."""
-    return FieldError(ErrorKind.INTERNAL, path, None, detail)
+    return FieldError(ErrorKind.INTERNAL, path, detail=detail)
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api.fielderrors import FieldError, forbidden, invalid, required
+from api.fielderrors import OMITTED, FieldError, forbidden, invalid, required
 from api.grove import PodCliqueSet, TopologyConstraint
 from api.validation.places import places_of
 
@@ -12,19 +12,18 @@ NEW_PACK_DOMAIN = "packDomain is deprecated and cannot be used on new workloads;
 
 
 def cel_errors(new: PodCliqueSet, old: PodCliqueSet | None = None) -> Iterator[FieldError]:
-    """Rules on each constraint, and on the set as a whole when it is new (`old` is None)."""
+    """Rules on the set as a whole when it is new (`old` is None), then on each constraint, as an API server orders them."""
     places = places_of(new)
+    if old is None:
+        if _pack_domain(places.root.constraint):
+            yield forbidden("spec.template.topologyConstraint.packDomain", NEW_PACK_DOMAIN)
+        if any(_pack_domain(p.constraint) for p in places.cliques):
+            yield forbidden("spec.template.cliques", NEW_PACK_DOMAIN)
+        if any(_pack_domain(p.constraint) for p in places.groups):
+            yield forbidden("spec.template.podCliqueScalingGroups", NEW_PACK_DOMAIN)
     for place in places.constrained:
         if place.constraint is not None:
             yield from _constraint(place.path, place.constraint)
-    if old is not None:
-        return
-    if _pack_domain(places.root.constraint):
-        yield forbidden("spec.template.topologyConstraint.packDomain", NEW_PACK_DOMAIN)
-    if any(_pack_domain(p.constraint) for p in places.cliques):
-        yield forbidden("spec.template.cliques", NEW_PACK_DOMAIN)
-    if any(_pack_domain(p.constraint) for p in places.groups):
-        yield forbidden("spec.template.podCliqueScalingGroups", NEW_PACK_DOMAIN)
 
 
 def _pack_domain(constraint: TopologyConstraint | None) -> bool:
@@ -38,6 +37,6 @@ def _constraint(path: str, constraint: TopologyConstraint) -> Iterator[FieldErro
     if pack is None:
         return
     if constraint.pack_domain is not None and pack.required is not None:
-        yield invalid(f"{path}.pack.required", "object", "must not set both pack.required and deprecated packDomain")
+        yield invalid(f"{path}.pack.required", OMITTED, "must not set both pack.required and deprecated packDomain")
     if pack.required is None and pack.preferred is None:
         yield required(f"{path}.pack", "pack must specify at least one of required or preferred")

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from api.fielderrors import FieldError, duplicate, forbidden, invalid, required
 from api.plan import Manifest
+from api.quantity import QuantityError, nano
+from api.schemaerrors import field_path
 from api.validation.names import duplicates, env_name_problem, label_problem
 from api.validation.shape import as_list, as_object, as_text
 
@@ -23,12 +25,13 @@ def pod_spec_errors(path: str, spec: Manifest) -> Iterator[FieldError]:
         if _wrong_list(spec.get(field)):
             yield invalid(f"{path}.{field}", "object" if isinstance(spec[field], dict) else spec[field], "must be a list of containers")
             continue
-        containers = as_list(spec.get(field))
-        for k, container in enumerate(containers):
+        seen: set[str] = set()
+        for k, container in enumerate(as_list(spec.get(field))):
             yield from _container_errors(f"{path}.{field}[{k}]", f"{path}.spec.{field}[{k}]", container)
-        names = duplicates(as_text(as_object(c).get("name")) for c in containers)
-        for name in (n for n in names if n):
-            yield duplicate(f"{path}.{field}", {"name": name})
+            name = as_text(as_object(container).get("name"))
+            if name and name in seen:
+                yield duplicate(f"{path}.{field}[{k}]", {"name": name})
+            seen.add(name)
 
 
 def _wrong_list(value: object) -> bool:
@@ -47,10 +50,20 @@ def _container_errors(path: str, env_path: str, container: object) -> Iterator[F
         yield invalid(f"{path}.name", name, "must be a string")
     elif problem := label_problem(name):
         yield invalid(f"{path}.name", name, problem)
+    yield from _resource_errors(f"{path}.resources", as_object(fields.get("resources")))
     if _wrong_list(fields.get("env")):
         yield invalid(f"{path}.env", "object", "must be a list of variables")
         return
     yield from _env_errors(env_path, as_list(fields.get("env")))
+
+
+def _resource_errors(path: str, resources: Manifest) -> Iterator[FieldError]:
+    for kind in ("limits", "requests"):
+        for name, amount in as_object(resources.get(kind)).items():
+            try:
+                nano(amount if isinstance(amount, (str, int, float)) else "")
+            except QuantityError as error:
+                yield invalid(f"{path}.{field_path((kind, str(name)))}", amount, str(error))
 
 
 def _env_errors(path: str, env: list[object]) -> Iterator[FieldError]:

@@ -122,7 +122,7 @@ def test_placement_by_hand_is_refused_on_creation_only(pod: dict[str, Any], path
         pytest.param([{}], [(f"{POD}.containers[0].name", "Required value")], id="no name"),
         pytest.param([{"name": 3}], [(f"{POD}.containers[0].name", "Invalid value")], id="a number as name"),
         pytest.param([{"name": "A b"}], [(f"{POD}.containers[0].name", "Invalid value")], id="a bad name"),
-        pytest.param([{"name": "a"}, {"name": "a"}], [(f"{POD}.containers", "Duplicate value")], id="one name twice"),
+        pytest.param([{"name": "a"}, {"name": "a"}], [(f"{POD}.containers[1]", "Duplicate value")], id="one name twice"),
         pytest.param([{"name": "a", "env": {"A": "b"}}], [(f"{POD}.containers[0].env", "Invalid value")], id="variables as an object"),
     ],
 )
@@ -147,6 +147,21 @@ def test_environment(field: str, env: list[dict[str, Any]], expected: list[tuple
     pod = {"containers": [CONTAINER], "initContainers": [{"name": "init"}], field: [{"name": "x"}, {"name": "y", "env": env}]}
     errors = created(pcs(clique("a", pod=pod)))
     assert kinds(errors) == [(f"{POD}.spec.{field}[1]{path}", kind) for path, kind in expected]
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param({"requests": {"cpu": "500m", "nvidia.com/gpu": 8}, "limits": {"memory": "1.5Gi"}}, [], id="amounts"),
+        pytest.param({"requests": {"cpu": "lots"}}, ["requests.cpu"], id="a word"),
+        pytest.param({"limits": {"nvidia.com/gpu": None}}, ["limits[nvidia.com/gpu]"], id="null"),
+        pytest.param({"limits": {"memory": ["1Gi"]}, "requests": {"memory": "1GB"}}, ["limits.memory", "requests.memory"], id="both"),
+        pytest.param("none", [], id="no object at all"),
+    ],
+)
+def test_resources_are_quantities(resources: object, expected: list[str]) -> None:
+    errors = created(pcs(clique("a", pod={"containers": [{"name": "x", "resources": resources}]})))
+    assert kinds(errors) == [(f"{POD}.containers[0].resources.{path}", "Invalid value") for path in expected]
 
 
 def test_two_containers_may_have_the_same_variable() -> None:

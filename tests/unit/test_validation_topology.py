@@ -152,7 +152,7 @@ BOTH = "must not set both pack.required and deprecated packDomain"
         pytest.param((None, None, packed(domain="rack")), [f"spec.template.podCliqueScalingGroups: Forbidden: {NEW}"], id="on a group"),
         pytest.param(
             (packed("rack", domain="rack"),),
-            [f'{SET}.pack.required: Invalid value: "object": {BOTH}', f"{SET}.packDomain: Forbidden: {NEW}"],
+            [f"{SET}.packDomain: Forbidden: {NEW}", f"{SET}.pack.required: Invalid value: {BOTH}"],
             id="both forms",
         ),
     ],
