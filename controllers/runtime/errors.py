@@ -20,6 +20,7 @@ __all__ = (
     "NotFound",
     "NotLeader",
     "ServerBusy",
+    "StreamIdle",
     "TooManyRequests",
     "TransportError",
     "Unauthorized",
@@ -114,6 +115,10 @@ class ServerBusy(ApiError):
 
 class TransportError(Exception):
     """The request was certainly not executed (refused connection, DNS, TLS), or it was a read that got no complete answer."""
+
+
+class StreamIdle(TransportError):
+    """A stream gave no byte for as long as its inactivity limit: it may be dead, or nothing happened."""
 
 
 class UnknownOutcome(TransportError):

@@ -15,7 +15,18 @@ import anyio.lowlevel
 import msgspec
 
 from api.plan import Key, Object
-from controllers.runtime.errors import ApiError, BadRequest, Forbidden, Gone, Invalid, NotFound, TransportError, Unauthorized, api_error
+from controllers.runtime.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    StreamIdle,
+    TransportError,
+    Unauthorized,
+    api_error,
+)
 from controllers.runtime.lines import LineTooLong
 from controllers.runtime.store import EventType, Store, version
 from controllers.runtime.transport import Transport
@@ -30,6 +41,7 @@ PAGE_SIZE = 500
 YIELD_EVERY = 200
 LIST_TIMEOUT_S = 60.0
 INACTIVITY_S = 90.0
+"""API servers send nothing for up to two minutes when nothing happens, so reaching this limit is normal and costs one request."""
 BACKOFF_FIRST_S, BACKOFF_LIMIT_S = 0.2, 30.0
 UNREACHABLE_LIMIT_S = 5.0
 """Nobody is there to be overrun by attempts, and everybody waits for us once the server is back."""
@@ -50,7 +62,7 @@ class ReflectorMetrics(Protocol):
     """Where a reflector counts what it meets. `resource` is Kind.resource."""
 
     def round_ended(self, resource: str, reason: str) -> None:
-        """A stream or list ended. reason: closed, network, busy, denied, missing, refused, expired, error_event, bad_line, long_line."""
+        """A stream or list ended. reason: closed, idle, network, busy, denied, missing, refused, expired, error_event, bad_line, long_line."""
         ...
 
     def listed(self, resource: str, objects: int) -> None:
@@ -189,7 +201,7 @@ class Reflector(Generic[T]):
             # The server is back, so the length of its absence is no measure any more.
             self._failures = min(self._failures, 1)
         self._last = reason
-        if healthy and reason == "closed":
+        if healthy and reason in ("closed", "idle"):
             return self._rng.uniform(0.0, BACKOFF_FIRST_S)
         limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)
         delay_s = min(BACKOFF_FIRST_S * 2.0 ** min(self._failures, 20) * self._rng.uniform(0.8, 1.2), limit_s)
@@ -228,6 +240,8 @@ class Reflector(Generic[T]):
             return "refused", error
         except ApiError as error:
             return "denied" if isinstance(error, (Forbidden, Unauthorized)) else "busy", error
+        except StreamIdle as error:
+            return "idle", error
         except TransportError as error:
             return "network", error
         return "closed", None

@@ -15,7 +15,7 @@ import anyio
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
-from controllers.runtime.errors import ApiError, ServerBusy, TooManyRequests, TransportError, UnknownOutcome, api_error
+from controllers.runtime.errors import ApiError, ServerBusy, StreamIdle, TooManyRequests, TransportError, UnknownOutcome, api_error
 from controllers.runtime.identity import Credentials, Identity
 from controllers.runtime.lines import LineSplitter
 
@@ -274,8 +274,8 @@ class Transport:
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """Opens a watch; inside the context an iterator gives its complete lines and ends when the server ends the answer properly.
 
-        Neither gate nor limit of the calls applies. Raises ApiError if refused, TransportError when cut or when no byte came for
-        `inactivity_s`, LineTooLong for a line beyond the limit.
+        Neither gate nor limit of the calls applies. Raises ApiError if refused, TransportError when cut, StreamIdle when no
+        byte came for `inactivity_s`, LineTooLong for a line beyond the limit.
         """
         response = await self._open(path, query, accept, inactivity_s)
         try:
@@ -314,6 +314,8 @@ async def _lines(response: ClientResponse, path: str) -> AsyncGenerator[bytes]:
     while True:
         try:
             chunk = await response.content.readany()
+        except aiohttp.SocketTimeoutError as error:
+            raise StreamIdle(f"GET {path}: no byte within the inactivity limit") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _failure("GET", path, error) from error
         if not chunk:

@@ -275,8 +275,22 @@ async def test_silent_watch_is_replaced() -> None:
     scripts = (stream(bookmark(10, initial_end=True)), stream(event("ADDED", pod("a", 11))))
     async with world(lambda api: api.on("WATCH", PODS, *scripts), inactivity_s=0.1) as w:
         await w.until(11)
-    assert w.metrics.rounds[0] == "network"
+    assert w.metrics.rounds[0] == "idle"
     assert w.api.seen("WATCH")[1].query["resourceVersion"] == "10"
+
+
+async def test_quiet_resource_is_watched_again_at_once_and_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(reflector_module, "HEALTHY_S", 0.01)
+    with caplog.at_level(logging.INFO, "controllers.runtime"):
+        async with world(lambda api: api.on("WATCH", PODS, stream(bookmark(10, initial_end=True)), stream()), inactivity_s=0.03) as w:
+            while len(w.delays) < 6:  # noqa: ASYNC110
+                await asyncio.sleep(0.002)
+    assert set(w.metrics.rounds) == {"idle"}
+    assert max(w.delays) <= 0.2
+    assert [r for r in caplog.records if r.name.startswith("controllers.runtime")] == []
+    assert w.metrics.lists == [0]
 
 
 async def test_watch_list_that_never_completes_is_given_up_for_a_list() -> None:
