@@ -62,7 +62,7 @@ class ReflectorMetrics(Protocol):
     """Where a reflector counts what it meets. `resource` is Kind.resource."""
 
     def round_ended(self, resource: str, reason: str) -> None:
-        """A stream or list ended. reason: closed, idle, network, busy, denied, missing, refused, expired, error_event, bad_line, long_line."""
+        """A round ended. reason: closed, idle, network, busy, denied, missing, refused, expired, error_event, bad_line or long_line."""
         ...
 
     def listed(self, resource: str, objects: int) -> None:
