@@ -133,7 +133,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply with the controller's field manager, force=true. The manifest states intent only: fields that others own are absent.
+    """Server-side apply with the controller's field manager, force=true. The manifest states intent only; fields of others are absent.
 
     `uid`, when set, is sent as metadata.uid so that a re-created object of the same name is not touched.
     """
@@ -210,7 +210,6 @@ Stage: TypeAlias = tuple[Op, ...]
 def kind_of(op: Op) -> Kind:
     """The kind of object that an operation is about."""
     return op.kind if isinstance(op, Create | Apply) else op.ref.kind
-
 
 
 @dataclass(frozen=True, slots=True)

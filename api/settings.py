@@ -16,7 +16,7 @@ class Settings:
     default_scheduler: str = "default-scheduler"
     topology_enabled: bool = False
     init_container_image: str = "grovekeeper:latest"
-    token: Literal["secret", "projected"] = "secret"
+    token: Literal["secret", "projected"] = "secret"  # noqa: S105 - the name of a way, not a secret
 
 
 def settings_of(config: OperatorConfiguration) -> Settings:

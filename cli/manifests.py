@@ -64,8 +64,8 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
     return out
 
 
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.constructor.SafeConstructor.construct_yaml_str)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)  # pyright: ignore[reportUnknownMemberType]
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.constructor.SafeConstructor.construct_yaml_str)  # pyright: ignore
 
 
 def _items(name: str, document: object) -> Iterator[Manifest]:

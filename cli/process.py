@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import random
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,8 @@ def add_options(parser: argparse.ArgumentParser, bind: str, lease: str) -> None:
     parser.add_argument("--config", metavar="FILE", help="OperatorConfiguration; upstream's defaults without it")
     parser.add_argument("--kubeconfig", type=Path, help="default: $KUBECONFIG, ~/.kube/config, the pod's service account")
     parser.add_argument("--context", default="", help="context of the kubeconfig")
-    parser.add_argument("--bind", default=bind, metavar="HOST:PORT", help=f"address of /healthz, /readyz and /metrics (default {bind}); port 0: a free one")
+    bind_help = f"address of /healthz, /readyz and /metrics (default {bind}); port 0: a free one"
+    parser.add_argument("--bind", default=bind, metavar="HOST:PORT", help=bind_help)
     parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=True, help="act only while holding the lease")
     parser.add_argument("--lease-name", default=lease, help=f"default {lease}")
     parser.add_argument("--lease-namespace", default="", help="default: the pod's namespace, else default")
@@ -84,7 +85,7 @@ async def _run(
 
 
 @contextlib.asynccontextmanager
-async def _runtime(options: argparse.Namespace, component: str, config: OperatorConfiguration, listen: Listen) -> AsyncIterator[Runtime]:
+async def _runtime(options: argparse.Namespace, component: str, config: OperatorConfiguration, listen: Listen) -> AsyncGenerator[Runtime]:
     clock, rng, metrics = SystemClock(), random.Random(), Metrics()  # noqa: S311 - jitter and ids, no secrets
     credentials = load_credentials(options.kubeconfig, options.context)
     timing = _timing(config)
@@ -108,12 +109,11 @@ async def _runtime(options: argparse.Namespace, component: str, config: Operator
                 metrics=metrics,
             )
         recorder = EventRecorder(transport, f"grovekeeper-{component}", clock, metrics)
-        manager = Manager(transport, informer_factory(transport, metrics, rng), recorder, clock, rng, metrics, elector=elector, listen=listen)
+        informers = informer_factory(transport, metrics, rng)
+        manager = Manager(transport, informers, recorder, clock, rng, metrics, elector=elector, listen=listen)
         yield Runtime(manager, transport, recorder, metrics, clock, rng, config)
 
 
 def _timing(config: OperatorConfiguration) -> Timing:
     election = config.leader_election
-    return Timing(
-        election.lease_duration.total_seconds(), election.renew_deadline.total_seconds(), election.retry_period.total_seconds()
-    )
+    return Timing(election.lease_duration.total_seconds(), election.renew_deadline.total_seconds(), election.retry_period.total_seconds())

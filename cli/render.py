@@ -15,7 +15,7 @@ from api.fielderrors import FieldError, duplicate
 from api.grove import ClusterTopologyBinding, PodCliqueSet
 from api.plan import Key, Manifest
 from api.podgang import PodGang
-from api.validation import errors_from_pydantic, validate_clustertopologybinding, validate_create
+from api.validation import cel_errors, errors_from_pydantic, validate_clustertopologybinding, validate_create
 from cli.configuration import ConfigurationError, load_configuration
 from cli.manifests import ManifestError, load
 from cli.world import World
@@ -82,11 +82,12 @@ def _read(world: World, inputs: list[tuple[str, Manifest]]) -> list[tuple[str, F
     for pcs in sets:
         subject = f"PodCliqueSet {Key.of(pcs)}"
         validation = validate_create(pcs, world.config, topologies)
-        errors += [(subject, e) for e in validation.errors]
-        sys.stderr.write("".join(f"Warning: {subject}: {w}\n" for w in validation.warnings))
+        refused = (*cel_errors(pcs), *validation.errors)
+        errors += [(subject, e) for e in refused]
+        sys.stderr.write("".join(f"Warning: {subject}: {w}\n" for w in dict.fromkeys(validation.warnings)))
         if world.get(PodCliqueSet, *Key.of(pcs)) is not None:
             errors.append((subject, duplicate("metadata.name", pcs.metadata.name)))
-        if not validation.errors:
+        if not refused:
             world.put(pcs.to_manifest())
     return errors
 

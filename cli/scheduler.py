@@ -34,7 +34,7 @@ def _build(runtime: Runtime) -> None:
     manager, clock, rng, metrics = runtime.manager, runtime.clock, runtime.rng, runtime.metrics
     names = runtime.config.grovekeeper.scheduler_names
     binder = Binder(manager.caches, runtime.transport, runtime.recorder, clock, metrics, names)
-    queue: WorkQueue[Key] = WorkQueue(clock, rng, metrics=metrics.queue("binder"))
+    queue = WorkQueue[Key](clock, rng, metrics=metrics.queue("binder"))
     binder.wake = lambda delay_s: queue.add_after(ROUND, delay_s)
     controller = Controller("binder", queue, binder.round, clock=clock, rng=rng, workers=1, metrics=metrics)
     manager.add_controller(controller, binder_watches(binder), binder.first_keys)

@@ -90,11 +90,16 @@ class World:
     def put(self, manifest: Manifest) -> None:
         """Stores an object, new or changed, the way an API server would return it."""
         model = self._model(manifest)
-        meta = manifest["metadata"]
+        meta: Manifest = manifest["metadata"]
         key = Key(meta.get("namespace", ""), meta["name"])
         old = self._typed[model].get(key)
         self._serial += 1
-        seen = {**meta, "uid": old.metadata.uid if old else f"uid-{self._serial}", "resourceVersion": str(self._serial), "generation": 1}
+        seen: Manifest = {
+            **meta,
+            "uid": old.metadata.uid if old else f"uid-{self._serial}",
+            "resourceVersion": str(self._serial),
+            "generation": 1,
+        }
         if manifest.get("type") == "kubernetes.io/service-account-token":
             seen["annotations"] = {**seen.get("annotations", {}), "kubernetes.io/service-account.uid": "minted"}
         self.manifests[model.KIND, key] = {**manifest, "metadata": {**meta, "uid": seen["uid"]}}

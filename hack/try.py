@@ -88,8 +88,9 @@ def _kubectl(plane: ControlPlane, *arguments: str) -> str:
 def _wait_placed(plane: ControlPlane, processes: list[Process]) -> bool:
     """Prints each change until every gang runs; prints why not when that takes too long or a process dies."""
     deadline, shown = time.monotonic() + TIMEOUT_S, ""
+    gangs: list[dict[str, Any]] = []
     while time.monotonic() < deadline:
-        gangs: list[dict[str, Any]] = json.loads(_kubectl(plane, "get", "pg", "-o", "json"))["items"]
+        gangs = json.loads(_kubectl(plane, "get", "pg", "-o", "json"))["items"]
         phases = {g["metadata"]["name"]: g.get("status", {}).get("phase", "-") for g in gangs}
         line = "  ".join(f"{name}: {phase}" for name, phase in sorted(phases.items()))
         if line != shown:

@@ -39,7 +39,7 @@ __all__ = ("FIELD_MANAGER", "ROUND", "Binder", "binder_watches")
 
 FIELD_MANAGER = "grovekeeper/scheduler"
 ROUND = Key("", "round")
-PATIENCE_S = 0.5
+PATIENCE_S = 2.0
 """A gang that waits for pods, gates or its Anchor gang is reported after this long: most such waits are over sooner."""
 BACKOFF_S = (1.0, 60.0)
 """After a refused bind a gang sits out at least and at most this long; the time doubles with each refusal in a row."""
@@ -218,8 +218,11 @@ class Binder:
     async def _tell(self, entries: Mapping[Key, Entry], decisions: Mapping[str, Decision]) -> Outcome:
         """Writes what is new about each gang. A refused report does not keep others from theirs."""
         soonest_s: float | None = None
+        in_flight = self._state.assumed
         async with anyio.create_task_group() as tasks:
             for key, entry in entries.items():
+                if any(p.metadata.uid in in_flight for p in entry.pods):
+                    continue  # the watch will show where its pods are; half of the truth is not worth a write
                 delay_s, why = self._reason(entry, decisions.get(entry.podgang.metadata.uid))
                 if delay_s is not None:
                     soonest_s = min(delay_s, soonest_s) if soonest_s is not None else delay_s
@@ -243,8 +246,6 @@ class Binder:
         """(seconds until it may be said, why the gang waits). Waits that usually end by themselves are not announced at once."""
         uid, now = entry.podgang.metadata.uid, self._clock.monotonic()
         memory = self._memory.setdefault(uid, _Memory())
-        if uid in self._binding:
-            return None, None
         if memory.retry_at > now:
             return None, memory.refusal
         if decision is None or isinstance(decision.result, Plan):

@@ -11,12 +11,15 @@ from api.conditions import Wanted, merged
 from api.core import Node, Pod
 from api.plan import ApplyStatus, Emit, Manifest, Op, PatchStatus, Ref, Why
 from api.podgang import PodGang
+from api.reasons import Reason
 from api.timestamps import rfc3339
 
 __all__ = ("GangState", "report")
 
 SCHEDULED = "Scheduled"
 MAX_MESSAGE = 1024
+ORDINARY_WAITS = (Reason.WAITING_FOR_PODS, Reason.WAITING_FOR_GATES, Reason.WAITING_FOR_BASE_GANG, Reason.GATED)
+"""Stations of every gang's life, shown in its status; nobody has to act, so no event announces them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ def _events(state: GangState, status: Manifest) -> tuple[Op, ...]:
     if now["status"] == "True" and (was is None or was.status != "True"):
         where = f" in {status['domain']}" if "domain" in status else ""
         return (Emit(Ref.of(state.podgang), "GangBound", f"{status['bound']} of {status['pods']} pods have a node{where}"),)
-    if state.why is not None and now["status"] != "True" and (was is None or was.reason != now["reason"]):
+    waits = state.why is None or state.why.reason in ORDINARY_WAITS
+    if state.why is not None and not waits and now["status"] != "True" and (was is None or was.reason != now["reason"]):
         return (Emit(Ref.of(state.podgang), str(state.why.reason), state.why.message[:MAX_MESSAGE], "Warning"),)
     return ()
 

@@ -53,4 +53,4 @@ def test_refuses_what_upstream_refuses(manifest: Path, capsys: pytest.CaptureFix
 @needs_cases
 def test_all_manifests_together_are_rendered_as_one_stream(capsys: pytest.CaptureFixture[str]) -> None:
     assert render(*GOOD) == 0
-    assert capsys.readouterr().out.count("kind: PodCliqueSet\n") == len(GOOD)
+    assert capsys.readouterr().out.count("\nkind: PodCliqueSet\n") == len(GOOD)
