@@ -2,7 +2,7 @@
 
 from api.plan import Bind, Op, Outcome
 from api.reasons import Reason
-from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, Gone, NotFound, ServerBusy, TooManyRequests, Unauthorized
+from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, Gone, Invalid, NotFound, ServerBusy, TooManyRequests, Unauthorized
 
 __all__ = ("UNREACHABLE_S", "outcome_of", "refusal_reason")
 
@@ -32,6 +32,9 @@ def outcome_of(error: ApiError, op: Op, earlier_refusals: int) -> Outcome:
     """
     match error:
         case Conflict() | AlreadyExists():
+            return Outcome("conflict", error=str(error), failed_op=op)
+        case Invalid() if any(cause.field == "metadata.uid" for cause in error.details):
+            # How a patch is answered whose uid is not that of the object: the cache has an earlier life of the name.
             return Outcome("conflict", error=str(error), failed_op=op)
         case TooManyRequests() | ServerBusy() if error.retry_after_s is not None:
             return Outcome("after", error.retry_after_s, str(error), op)

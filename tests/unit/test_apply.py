@@ -136,14 +136,17 @@ async def test_request_of_each_operation(world: World, op: Op, request_line: str
         assert call.query == {"fieldManager": "grovekeeper/podclique", "force": "true"}
 
 
-def api(kind: type[errors.ApiError], status: int, message: str = "no", wait_s: float | None = None, cause: str = "") -> errors.ApiError:
-    details = (errors.FieldCause("", "", cause),) if cause else ()
+def api(
+    kind: type[errors.ApiError], status: int, message: str = "no", wait_s: float | None = None, cause: str = "", field: str = ""
+) -> errors.ApiError:
+    details = (errors.FieldCause(field, "", cause),) if cause or field else ()
     return kind(status, kind.__name__, message, details=details, retry_after_s=wait_s)
 
 
 ERRORS: list[tuple[Exception, str, float, str]] = [
     (api(errors.Conflict, 409), "conflict", 0, ""),
     (api(errors.Invalid, 422), "blocked", 60, "InvalidSpec: "),
+    (api(errors.Invalid, 422, field="metadata.uid"), "conflict", 0, ""),
     (api(errors.BadRequest, 400), "blocked", 60, "InvalidSpec: "),
     (api(errors.Forbidden, 403), "blocked", 60, "Forbidden: "),
     (api(errors.Forbidden, 403, "pods is forbidden: exceeded quota: q, used 1"), "blocked", 60, "QuotaExceeded: "),
