@@ -220,7 +220,9 @@ class Scene:
         eventually(lambda: not self.left(), lambda: f"still there: {self.left()}\n{self.tails()}", 60.0)
 
     def left(self) -> list[str]:
-        return [f"{kind}/{name}" for kind in KINDS if kind != "Event" for name in sorted(self.names(kind))]
+        """Sets and everything made for sets."""
+        found = ((kind, o["metadata"]) for kind in KINDS if kind != "Event" for o in self.objects(kind))
+        return [f"{kind}/{m['name']}" for kind, m in found if kind == "PodCliqueSet" or labels.PART_OF in m.get("labels", {})]
 
     def describe(self) -> str:
         """All pods in a few lines, and the ends of the logs."""

@@ -46,6 +46,11 @@ def wait_conditions(scene: Scene, kind: str, name: str, wanted: dict[str, tuple[
     eventually(lambda: conditions(scene, kind, name) == wanted, lambda: f"{name}: {status(scene, kind, name)}\n{scene.tails()}")
 
 
+def wait_true(scene: Scene, gang: str, kind: str) -> None:
+    """Wait for a condition of a gang."""
+    eventually(lambda: scene.condition("PodGang", gang, kind).get("status") == "True", lambda: str(status(scene, "PodGang", gang)))
+
+
 @pytest.fixture
 def running(scene: Scene, pool: Pool) -> Scene:
     """WL2 with ten Ready pods."""
@@ -90,9 +95,7 @@ def test_status_and_conditions(running: Scene) -> None:
     wait_conditions(running, "PodCliqueScalingGroup", GROUP, group)
     for name in ("workload2-0", f"{GROUP}-0"):
         for kind in ("Initialized", "Scheduled", "Ready"):
-            eventually(
-                lambda name=name, kind=kind: running.condition("PodGang", name, kind).get("status") == "True", f"{name} is not {kind}"
-            )
+            wait_true(running, name, kind)
 
 
 def test_nothing_changes_when_nothing_changes(running: Scene) -> None:
