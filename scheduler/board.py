@@ -57,9 +57,7 @@ class Board:
         self.extended = [i for i, name in enumerate(self.resources) if is_extended(name)]
         self.vectors: Ints = full[:, used]
         room = snapshot.free[:, used]
-        self.room: Ints = np.maximum(room, 0) + (snapshot.soon[:, used] if with_soon else 0)
-        if with_soon:
-            self.room = np.maximum(room + snapshot.soon[:, used], 0)
+        self.room: Ints = np.asfortranarray(np.maximum(room + snapshot.soon[:, used] if with_soon else room, 0))
         devices = [c for name, c in snapshot.columns.items() if is_extended(name)]
         self.devices: Ints = np.maximum(snapshot.free[:, devices], 0).sum(axis=1)
         """Free devices of any kind per row, so that pods without devices can keep away from them."""

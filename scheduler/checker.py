@@ -13,7 +13,9 @@ __all__ = ("Checker",)
 
 
 class Checker:
-    """Checks plans one after the other; each accepted plan takes its room from the next."""
+    """Minimums are asked of gangs that start; one that runs may be repaired piece by piece.
+
+    Checks plans one after the other; each accepted plan takes its room from the next."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -35,7 +37,7 @@ class Checker:
         home = {m.uid: m.node for m in members.values() if m.state is MemberState.PLACED}
         done = home | {m.uid: "" for m in members.values() if m.state is MemberState.SUCCEEDED}
         done |= {a.uid: a.node for a in plan.assignments}
-        if not _satisfied(gang.root, groups, done):
+        if not home and not _satisfied(gang.root, groups, done):
             faults.append("the minimums are not met")
         for scope in gang.root.walk():
             faults += self._uniform(scope, groups, home, plan)
@@ -86,6 +88,9 @@ class Checker:
 
     def _apart(self, plan: Plan, groups: Mapping[str, Group], members: Mapping[str, Member]) -> Iterator[str]:
         """Rules of the gang's pods against each other, against pods on nodes and pods of earlier plans; and theirs against the gang's."""
+        planned = [g for found in self._planned.values() for g in found]
+        if not (self._snapshot.guarded or any(g.anti for g in (*groups.values(), *planned))):
+            return
         nodes = {a.node for a in plan.assignments}
         on_node: dict[str, list[tuple[str, Mapping[str, str]]]] = {node: [] for node in nodes}
         guards: dict[str, list[tuple[str, Group | None]]] = {}

@@ -72,15 +72,17 @@ class Bounds:
             copies = np.minimum(copies, self.sums(board.slots[shape][rows], domains, size) // count)
         if len(wanted) < 2:
             return copies
+        scarce = {self.dominant(demand, rows), *board.extended}
         for column in range(board.vectors.shape[1]):
             sizes = {s: int(board.vectors[s, column]) for s, _ in wanted if board.vectors[s, column]}
             if len(sizes) < 2:
                 continue
-            for s in usable_sizes(sizes.values()):
+            room = board.room[rows, column]
+            for s in usable_sizes(sizes.values()) if column in scarce else usable_sizes(sizes.values())[:1]:
                 large = [(shape, count) for shape, count in wanted if sizes.get(shape, 0) >= s]
                 need = sum(sizes[shape] * count for shape, count in large)
                 open_ = board.slots[[shape for shape, _ in large]][:, rows].any(axis=0)
-                offer: Ints = np.where(open_, board.room[rows][:, column] // s * s, 0)
+                offer: Ints = np.where(open_, room - room % s, 0)
                 copies = np.minimum(copies, self.sums(offer, domains, size) // need)
         return self._apart(wanted, rows, domains, size, copies)
 

@@ -52,24 +52,31 @@ class Options:
             yield from self._preferred(task, rows[domains == place.domain], required)
 
     def _preferred(self, task: Task, rows: Ints, required: int) -> Iterator[Ints]:
+        """Single preferred domains that are enough, then sets of them in ever broader domains, then all rows."""
         preferred = task.scope.preferred
         if preferred is not None and len(rows):
             index = self._board.table.tree(task.scope.tree)
-            places: list[_Place] = []
-            for level in range(preferred, max(required, WHOLE), -1):
-                places += self._places(task, rows, level, preferred)
-            if required == WHOLE:
-                least = int(self._bounds.least_touches(task, preferred, rows, WHOLE)[0])
-                places.append(_Place(least, False, preferred + 1, 0, 0, 0, WHOLE, 0))
-            else:
-                places += self._places(task, rows, required, preferred)
-            for place in sorted(places)[:PREFERRED_LIMIT]:
+            touched = len(np.unique(index.domains[preferred][list(task.pins)])) if task.pins else 0
+            singles = sorted(self._places(task, rows, preferred, preferred))
+            enough = [p for p in singles if p.touches <= max(1, touched)][:PREFERRED_LIMIT]
+            for place in enough:
+                yield rows[index.domains[preferred][rows] == place.domain]
+            for place in self._broader(task, rows, required, preferred, [p for p in singles if p not in enough]):
                 inside = rows if place.level == WHOLE else rows[index.domains[place.level][rows] == place.domain]
                 if place.level == preferred:
                     yield inside
                 else:
                     yield from self._sets(task, inside, preferred)
         yield rows
+
+    def _broader(self, task: Task, rows: Ints, required: int, preferred: int, singles: list[_Place]) -> list[_Place]:
+        places = list(singles)
+        for level in range(preferred - 1, max(required, 0) - 1, -1):
+            places += self._places(task, rows, level, preferred)
+        if required == WHOLE:
+            least = int(self._bounds.least_touches(task, preferred, rows, WHOLE)[0])
+            places.append(_Place(least, False, preferred + 1, 0, 0, 0, WHOLE, 0))
+        return sorted(places)[:PREFERRED_LIMIT]
 
     def _places(self, task: Task, rows: Ints, level: int, goal: int) -> list[_Place]:
         """Domains of a level that may take the whole task. `goal`: preferred level whose touches count, or the level itself."""

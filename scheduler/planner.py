@@ -23,7 +23,7 @@ from scheduler.checker import Checker
 from scheduler.model import Assignment, Decision, Gang, Group, MemberState, Plan, Scope, Verdict
 from scheduler.order import is_satisfied, surplus_key, turn_key
 from scheduler.snapshot import Snapshot
-from scheduler.tasks import Task, full_task, minimum_task, surplus_task
+from scheduler.tasks import Task, full_task, minimum_task, repair_tasks, surplus_task
 
 __all__ = ("PlannerConfig", "plan_round")
 
@@ -120,7 +120,7 @@ class _Round:
             standing.method,
             score,
             score if standing.is_best else 1.0,
-            standing.notes if left is None else (*standing.notes, left),
+            (*standing.notes, *(why for why in (left, standing.verdict and standing.verdict.why) if why is not None)),
         )
         faults = checker.accept(gang, plan)
         if faults:
@@ -164,7 +164,13 @@ class _Round:
             if key is not None:
                 self._failed[key] = result, found
             self._fail(standing, task, result, found)
+            self._repair(standing, anchor)
         return True
+
+    def _repair(self, standing: _Standing, anchor: Anchor | None) -> None:
+        """A running gang gets replacements for each group on its own when they do not all fit: one lost rack must not starve the rest."""
+        for task in repair_tasks(standing.gang, standing.rows):
+            self._take(standing, task, attempt(self._snapshot, standing.groups, task, self._budget, anchor=anchor))
 
     def _on_release(self, standing: _Standing, task: Task, anchor: Anchor | None) -> bool:
         """Reserves room of terminating pods for the whole gang, if that is enough."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from scheduler.model import Gang, Group, Member, MemberState, Scope, Shape
 from scheduler.order import child_key, count_placed, is_satisfied
 
-__all__ = ("Demand", "Task", "full_task", "minimum_task", "surplus_task")
+__all__ = ("Demand", "Task", "full_task", "minimum_task", "repair_tasks", "surplus_task")
 
 Demand: TypeAlias = tuple[tuple[Shape, int], ...]
 """How many pods of each shape."""
@@ -70,6 +70,21 @@ def surplus_task(gang: Gang, placed: Rows, skip: frozenset[str]) -> Task | None:
     `skip`: names of groups that get no more in this round. None when nothing is left to place.
     """
     return _surplus(gang.root, {g.name: g for g in gang.groups}, placed, skip)
+
+
+def repair_tasks(gang: Gang, placed: Rows) -> list[Task]:
+    """What each group with placed pods lacks to its minimum, for running gangs whose missing part does not fit as a whole."""
+    groups = {g.name: g for g in gang.groups}
+    tasks: list[Task] = []
+    for group in gang.groups:
+        found = count_placed(group, placed)
+        lack = group.min - found
+        waiting = _waiting(group, placed)[:lack] if lack > 0 and found else []
+        if waiting and len(waiting) == lack:
+            task = _path(gang.root, groups, placed, group.name, tuple(waiting))
+            if task is not None:
+                tasks.append(task)
+    return tasks
 
 
 def full_task(gang: Gang, placed: Rows, *, with_gated: bool) -> Task | None:
@@ -135,3 +150,15 @@ def _full(scope: Scope, groups: Mapping[str, Group], placed: Rows, states: tuple
         return Task(scope, tuple(found), pins=pins) if found else None
     tasks = [t for t in (_full(c, groups, placed, states) for c in scope.children) if t is not None]
     return Task(scope, children=tuple(tasks), k=len(tasks), pins=pins) if tasks else None
+
+
+def _path(scope: Scope, groups: Mapping[str, Group], placed: Rows, name: str, members: tuple[Member, ...]) -> Task | None:
+    """A task for one group, below all the scopes that it is in."""
+    pins = _pins(scope, groups, placed)
+    if scope.group:
+        return Task(scope, members, pins=pins) if scope.group == name else None
+    for child in scope.children:
+        task = _path(child, groups, placed, name, members)
+        if task is not None:
+            return Task(scope, children=(task,), k=1, pins=pins)
+    return None

@@ -280,7 +280,7 @@ def _label(template: str, i: int) -> str | None:
     """Label value for node i: "{i//7}" is an expression of i, " if i<14" limits it to some nodes."""
     text, _, condition = template.partition(" if ")
     if condition:
-        left, op, right = re.fullmatch(r"(i)(<|>=)(\d+)", condition).groups()  # type: ignore[union-attr]
+        op, right = re.fullmatch(r"i(<|>=)(\d+)", condition).groups()  # type: ignore[union-attr]
         if not (i < int(right) if op == "<" else i >= int(right)):
             return None
 
