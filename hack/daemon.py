@@ -136,9 +136,11 @@ class Daemon:
 
 def controllers(kubeconfig: Path, directory: Path, *, config: Path = CONTROLLERS_CONFIG) -> Daemon:
     """The controllers, without leader election."""
-    return Daemon("controllers", ("controllers", "--kubeconfig", str(kubeconfig), "--config", str(config), "--no-leader-elect"), directory)
+    flags = ("--kubeconfig", str(kubeconfig), "--config", str(config), "--no-leader-elect")
+    return Daemon("controllers", ("controllers", *flags), directory)
 
 
-def scheduler(kubeconfig: Path, directory: Path) -> Daemon:
+def scheduler(kubeconfig: Path, directory: Path, *, config: Path = CONTROLLERS_CONFIG) -> Daemon:
     """The scheduler in binder mode, without leader election."""
-    return Daemon("scheduler", ("scheduler", "--mode", "binder", "--kubeconfig", str(kubeconfig), "--no-leader-elect"), directory)
+    flags = ("--kubeconfig", str(kubeconfig), "--config", str(config), "--no-leader-elect")
+    return Daemon("scheduler", ("scheduler", "--mode", "binder", *flags), directory)
