@@ -63,10 +63,11 @@ class Checker:
         for node, wants in need_ever.items():
             now, ever = self._offer(node)
             for name, amount in wants.items():
+                at_once = need_now.get(node, {}).get(name, 0)
                 if amount > ever.get(name, 0):
                     yield f"{node} has {ever.get(name, 0)} of {name} and is asked for {amount}"
-                elif need_now.get(node, {}).get(name, 0) > now.get(name, 0):
-                    yield f"{node} has {now.get(name, 0)} of {name} now and is asked for {need_now[node][name]}"
+                elif 0 < at_once > now.get(name, 0):
+                    yield f"{node} has {now.get(name, 0)} of {name} now and is asked for {at_once}"
 
     def _offer(self, node: str) -> tuple[dict[str, int], dict[str, int]]:
         """What a node has now, and with what terminating pods will give back, after the plans accepted so far."""

@@ -181,8 +181,10 @@ class _Model:
             pinned = pinned_domain(self.board, part)
             homes = self._presence(inside, [int(index.domains[scope.required, c.row]) for c in self.classes], excluded=-1)
             self.model.add_exactly_one(homes.values())
-            if pinned is not None and pinned in homes:
-                self.model.add(homes[pinned] == 1)
+            if pinned is not None:
+                self.model.add_bool_and(literal if domain == pinned else ~literal for domain, literal in homes.items())
+            if pinned is not None and pinned not in homes:
+                self.model.add_bool_or([])
             part_homes = sorted(homes.items())
             self._homes.setdefault((self._parent.get(id(part)), Bounds(self.board).signature(part)), []).append(
                 _weighted([v for _, v in part_homes], [d for d, _ in part_homes])

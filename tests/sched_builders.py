@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from api.core import Node, Pod
+from api.core import LabelSelector, Node, Pod
 from scheduler.eligibility import Rules
-from scheduler.model import Gang, Group, Member, MemberState, Plan, Scope, Shape
+from scheduler.model import AntiTerm, Gang, Group, Member, MemberState, Plan, Scope, Shape
 from scheduler.snapshot import ClusterState, Snapshot
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,7 +33,11 @@ def make_node(name: str, gpus: int, labels: Mapping[str, str] | None = None, **a
 
 def make_pod(name: str, *, gpus: int = 0, node: str = "", **parts: Any) -> Pod:
     """A pod; `parts` may hold more of `metadata`, `spec` and `status`."""
-    spec = {"nodeName": node, "containers": [{"resources": {"requests": {GPU: gpus} if gpus else {}}}], **parts.get("spec", {})}
+    spec: dict[str, Any] = {
+        "nodeName": node,
+        "containers": [{"resources": {"requests": {GPU: gpus} if gpus else {}}}],
+        **parts.get("spec", {}),
+    }
     metadata = {"name": name, "uid": name, "namespace": "default", **parts.get("metadata", {})}
     return msgspec.convert({"metadata": metadata, "spec": spec, "status": parts.get("status", {})}, Pod)
 
@@ -53,15 +57,28 @@ def racks(gpus: Iterable[int], *, per_rack: int = 1, per_block: int = 2) -> list
     return [make_node(f"n{i}", g, {"rack": f"r{i // per_rack}", "block": f"b{i // per_rack // per_block}"}) for i, g in enumerate(gpus)]
 
 
-def make_group(gang: str, name: str, gpus: int, count: int, minimum: int | None = None, nodes: Iterable[str] = ()) -> Group:
-    """A group of equal pods, the first of which are on `nodes`."""
-    shape = Shape(name, ((GPU, gpus), ("pods", 1)) if gpus else (("pods", 1),), Rules())
+def make_group(
+    gang: str,
+    name: str,
+    gpus: int,
+    count: int,
+    minimum: int | None = None,
+    nodes: Iterable[str] = (),
+    *,
+    cpu: int = 0,
+    single: bool = False,
+) -> Group:
+    """A group of equal pods, the first of which are on `nodes`; `single`: at most one per node."""
+    request = tuple((r, n) for r, n in (("cpu", cpu), (GPU, gpus), ("pods", 1)) if n)
+    shape = Shape(name, request, Rules())
     homes = [*nodes, *[""] * count][:count]
     members = tuple(
         Member(f"{gang}-{name}-{i}", f"{gang}-{name}-{i}", shape, MemberState.PLACED if home else MemberState.PENDING, home)
         for i, home in enumerate(homes)
     )
-    return Group(name, "default", count if minimum is None else minimum, members, count)
+    anti = (AntiTerm(("default",), LabelSelector(match_labels={"app": f"{gang}-{name}"})),) if single else ()
+    apart = frozenset((name,)) if single else frozenset[str]()
+    return Group(name, "default", count if minimum is None else minimum, members, count, apart, anti, (("app", f"{gang}-{name}"),))
 
 
 def leaf(name: str, required: int | None = None, preferred: int | None = None) -> Scope:
@@ -87,18 +104,36 @@ def touches(snapshot: Snapshot, gang: Gang, homes: Mapping[str, int]) -> int:
     return total
 
 
+def running_pods(gang: Gang) -> list[Pod]:
+    """The gang's pods that are on nodes, for the cluster that they are in."""
+    return [
+        make_pod(
+            m.uid,
+            node=m.node,
+            metadata={"labels": dict(g.labels)},
+            spec={
+                "containers": [{"resources": {"requests": {n: f"{a}m" if n == "cpu" else a for n, a in m.shape.request if n != "pods"}}}]
+            },
+        )
+        for g in gang.groups
+        for m in g.members
+        if m.node
+    ]
+
+
 def homes_of(snapshot: Snapshot, plan: Plan) -> dict[str, int]:
     """Row by uid of what a plan places."""
     return {a.uid: snapshot.table.row_of[a.node] for a in plan.assignments}
 
 
 def best_touches(snapshot: Snapshot, gang: Gang) -> int | None:
-    """Exhaustive: fewest preferred domains over all placements of the minimums of a gang without placed pods; None when there is none."""
+    """Exhaustive: fewest preferred domains over all placements of the minimums; None when there is none. Needs whole choices to be open."""
+    running = {m.uid: snapshot.table.row_of[m.node] for g in gang.groups for m in g.members if m.node}
     found = [
         touches(snapshot, gang, homes)
         for chosen in _choices(gang.root)
-        for homes in _placements(snapshot, [g for g in gang.groups if g.name in chosen])
-        if _uniform(snapshot, gang, homes)
+        for homes in _placements(snapshot, [g for g in gang.groups if g.name in chosen], running)
+        if is_uniform(snapshot, gang, homes)
     ]
     return min(found, default=None)
 
@@ -113,28 +148,35 @@ def _choices(scope: Scope) -> Iterator[frozenset[str]]:
             yield frozenset[str]().union(*parts)
 
 
-def _placements(snapshot: Snapshot, groups: list[Group]) -> Iterator[dict[str, int]]:
-    """Every way to put the groups' minimums on rows; pods of a group are interchangeable."""
+def _placements(snapshot: Snapshot, groups: list[Group], running: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Every way to put the missing part of the groups' minimums on rows; pods of a group are interchangeable."""
     rows = sorted(snapshot.table.row_of.values())
-    column = snapshot.columns[GPU]
-    free = {r: int(snapshot.free[r, column]) for r in rows}
-    pods = [(g.name, m.uid, dict(m.shape.request).get(GPU, 0)) for g in groups for m in g.members[: g.min]]
+    free = {r: snapshot.free[r].copy() for r in rows}
+    pods = [
+        (g, m.uid, snapshot.vector(m.shape.request))
+        for g in groups
+        for m in [m for m in g.members if not m.node][: max(0, g.min - sum(bool(m.node) for m in g.members))]
+    ]
+    full = {(g.name, running[m.uid]) for g in groups if g.apart for m in g.members if m.uid in running}
 
     def place(i: int, homes: dict[str, int], last: int) -> Iterator[dict[str, int]]:
         if i == len(pods):
             yield dict(homes)
             return
-        group, uid, size = pods[i]
-        start = last if i and pods[i - 1][0] == group else 0
+        group, uid, need = pods[i]
+        start = last if i and pods[i - 1][0] is group else 0
         for j in range(start, len(rows)):
-            if free[rows[j]] >= size:
-                free[rows[j]] -= size
-                homes[uid] = rows[j]
+            row, key = rows[j], (group.name, rows[j])
+            if (free[row] >= need)[need > 0].all() and not (group.apart and key in full):
+                free[row] -= need
+                homes[uid] = row
+                full.add(key)
                 yield from place(i + 1, homes, j)
+                full.discard(key)
                 del homes[uid]
-                free[rows[j]] += size
+                free[row] += need
 
-    yield from place(0, {}, 0)
+    yield from place(0, dict(running), 0)
 
 
 def _rows(scope: Scope, gang: Gang, homes: Mapping[str, int]) -> list[int]:
@@ -142,7 +184,8 @@ def _rows(scope: Scope, gang: Gang, homes: Mapping[str, int]) -> list[int]:
     return [homes[m.uid] for g in gang.groups if g.name in names for m in g.members if m.uid in homes]
 
 
-def _uniform(snapshot: Snapshot, gang: Gang, homes: Mapping[str, int]) -> bool:
+def is_uniform(snapshot: Snapshot, gang: Gang, homes: Mapping[str, int]) -> bool:
+    """Whether every required scope is in one domain."""
     for scope in gang.root.walk():
         rows = _rows(scope, gang, homes)
         if scope.required is not None and rows:

@@ -25,6 +25,7 @@ from tests.sched_builders import (
     make_group,
     make_node,
     racks,
+    running_pods,
     touches,
 )
 
@@ -88,6 +89,45 @@ def test_planner_agrees_with_enumeration(gang: Gang, gpus: list[int], per_rack: 
         assert found >= best
         if result.bound == result.score:
             assert found == best
+
+
+@st.composite
+def gangs_in_use(draw: st.DrawFn, n_nodes: int = 5) -> Gang:
+    """Gangs with two resources, host anti-affinity and, for one group, a pod that runs already."""
+    n = draw(st.integers(1, 3))
+    home = draw(st.integers(0, n_nodes - 1))
+    groups = [
+        make_group(
+            "g",
+            f"x{i}",
+            draw(st.integers(1, 3)),
+            draw(st.integers(1, 3 if n < 3 else 2)),
+            nodes=[f"n{home}"] if i == 0 and draw(st.booleans()) else [],
+            cpu=draw(st.sampled_from((0, 1000, 2000))),
+            single=draw(st.booleans()),
+        )
+        for i in range(n)
+    ]
+    level = st.sampled_from((None, None, 0, 1))
+    scopes = tuple(leaf(g.name, draw(level)) for g in groups)
+    return make_gang("g", groups, Scope("g", "root", TREE, draw(level), None, n, scopes))
+
+
+@given(gangs_in_use(), st.lists(st.integers(0, 5), min_size=5, max_size=5), st.integers(2, 8))
+@QUICK
+def test_planner_agrees_with_enumeration_for_gangs_in_use(gang: Gang, gpus: list[int], cpu: int) -> None:
+    nodes = [
+        make_node(n.metadata.name, g, {k: n.metadata.labels[k] for k in TREE}, cpu=cpu)
+        for n, g in zip(racks(gpus, per_rack=2), gpus, strict=True)
+    ]
+    snapshot = cluster(nodes, running_pods(gang)).snapshot(NOW)
+    best = best_touches(snapshot, gang)
+    ((_, result),) = plan_round(snapshot, [gang])
+    is_complete = all(sum(bool(m.node) for m in g.members) >= g.min for g in gang.groups)
+    if not is_complete and not (
+        isinstance(result, Plan) and len(result.assignments) < sum(not m.node for g in gang.groups for m in g.members)
+    ):
+        assert isinstance(result, Plan) == (best is not None), result
 
 
 @given(small_gangs(), NODES, st.integers(1, 2))
