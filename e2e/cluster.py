@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,14 +107,17 @@ class Pool:
     def __init__(self, plane: ControlPlane, names: tuple[str, ...]) -> None:
         self.plane = plane
         self.names = names
+        self.at_once: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+        """Entered around a change of several nodes: the scheduler is to see the change as one."""
         self._open = 0
 
     def open(self, count: int) -> None:
         """Exactly the first `count` nodes take pods."""
-        if count > self._open:
-            uncordon(self.plane.kubeconfig, self.names[self._open : count])
-        else:
-            cordon(self.plane.kubeconfig, self.names[count : self._open])
+        with self.at_once():
+            if count > self._open:
+                uncordon(self.plane.kubeconfig, self.names[self._open : count])
+            else:
+                cordon(self.plane.kubeconfig, self.names[count : self._open])
         self._open = count
 
     def uncordon(self, more: int) -> None:

@@ -111,6 +111,9 @@ def crds(control_plane: ControlPlane) -> None:
     names = [f"crd/{crd_name(m)}" for m in MODELS]
     run("wait", "--for=jsonpath={.status.conditions}", "--timeout=30s", *names)
     run("wait", "--for=condition=Established", "--timeout=30s", *names)
+    # Its garbage collector would learn of the new kinds half a minute later.
+    control_plane.stop_component("kube-controller-manager")
+    control_plane.start_component("kube-controller-manager")
 
 
 @pytest.fixture(scope="session")
@@ -141,6 +144,7 @@ def grovekeeper(control_plane: ControlPlane, crds: None, tmp_path_factory: pytes
 @pytest.fixture
 def scene(control_plane: ControlPlane, grovekeeper: Grovekeeper, pool: Pool, namespace: str, kubectl: Kubectl) -> Iterator[Scene]:
     """A namespace with the processes at work. Afterwards its pods are gone and every node of the pool is cordoned."""
+    pool.at_once = grovekeeper.scheduler_paused
     with control_plane.client() as client:
         here = Scene(control_plane, namespace, client, kubectl, grovekeeper.tails)
         yield here

@@ -108,7 +108,8 @@ def normalised(scene: Scene) -> dict[str, Manifest]:
                 "spec": {key: o["spec"][key] for key in SPEC_KEYS if key in o["spec"]},
             }
             for pod_group in shape["spec"].get("podgroups", ()):
-                pod_group["podReferences"] = sorted(pods.get(r["name"], r["name"]) for r in pod_group.get("podReferences", ()))
+                references: list[Manifest] = pod_group.get("podReferences", [])
+                pod_group["podReferences"] = sorted(pods.get(r["name"], "gone") for r in references)
             text = json.dumps(shape).replace(scene.namespace, "namespace")
             key = f"{kind}/{pods.get(name, name)}"
             assert key not in out, f"twice: {key}"

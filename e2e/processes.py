@@ -1,6 +1,7 @@
 """Controllers and scheduler under test: one pair at a time, against the session's control plane."""
 
 import contextlib
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,17 @@ class Grovekeeper:
     def stop(self) -> None:
         for daemon in self.both:
             daemon.stop()
+
+    @contextlib.contextmanager
+    def scheduler_paused(self) -> Generator[None]:
+        """The scheduler sleeps for a while and sees afterwards what has changed, all at once."""
+        self.scheduler.pause()
+        try:
+            yield
+        finally:
+            # Its watches have to receive everything before it wakes up.
+            time.sleep(0.2)
+            self.scheduler.resume()
 
     @contextlib.contextmanager
     def replaced(self, *, kubeconfig: Path | None = None, config: Path = CONTROLLERS_CONFIG) -> Generator["Grovekeeper"]:
