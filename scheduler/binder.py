@@ -39,8 +39,9 @@ __all__ = ("FIELD_MANAGER", "ROUND", "Binder", "binder_watches")
 
 FIELD_MANAGER = "grovekeeper/scheduler"
 ROUND = Key("", "round")
-PATIENCE_S = 2.0
-"""A gang that waits for pods, gates or its Anchor gang is reported after this long: most such waits are over sooner."""
+PATIENCE_S = {Reason.WAITING_FOR_BASE_GANG: 2.0}
+LONG_PATIENCE_S = 15.0
+"""Waits for pods, gates or an Anchor gang are stations of every gang's life, so they are shown only when they last."""
 BACKOFF_S = (1.0, 60.0)
 """After a refused bind a gang sits out at least and at most this long; the time doubles with each refusal in a row."""
 BINDS_IN_FLIGHT = 64
@@ -257,7 +258,8 @@ class Binder:
             return None, verdict.why
         if memory.waiting_since is None:
             memory.waiting_since = now
-        left_s = PATIENCE_S - (now - memory.waiting_since)
+        patience_s = PATIENCE_S.get(verdict.why.reason, LONG_PATIENCE_S) if verdict.why else LONG_PATIENCE_S
+        left_s = patience_s - (now - memory.waiting_since)
         return (left_s if left_s > 0 else None), verdict.why
 
 

@@ -44,6 +44,7 @@ def podclique_controller(view: CacheView, settings: Settings, workers: int) -> C
         observe=lambda cache, key, now: observe(cache, key, now, settings),
         plan=plan,
         workers=workers,
+        echo_delay_s=0.2,
     )
 
 
@@ -54,13 +55,13 @@ def _own(old: PodClique | None, new: PodClique | None) -> Keys:
 
 def _pod(view: CacheView, old: Pod | None, new: Pod | None) -> Keys:
     """The pod's clique; and, when a pod of an Anchor gang gets or loses its node, the cliques of the Tail gangs that wait for it."""
-    yield from owner_keys(KIND, USER, old, new)
+    yield from owner_keys(KIND, USER if intent_changed(old, new) else ECHO, old, new)
     pod = new or old
     if pod is None or labels.BASE_PODGANG in pod.metadata.labels:
         return
     if (old.spec.node_name if old else "") != (new.spec.node_name if new else ""):
         gang = scoped(pod.metadata.namespace, pod.metadata.labels.get(labels.PODGANG, ""))
-        yield from ((Key.of(c), ECHO) for c in view.by_index(PodClique, BY_BASE_GANG, gang))
+        yield from ((Key.of(c), USER) for c in view.by_index(PodClique, BY_BASE_GANG, gang))
 
 
 def _gang(view: CacheView, old: PodGang | None, new: PodGang | None) -> Keys:
@@ -68,8 +69,8 @@ def _gang(view: CacheView, old: PodGang | None, new: PodGang | None) -> Keys:
     if new is None or not intent_changed(old, new):
         return
     namespace = new.metadata.namespace
-    yield from ((Key(namespace, group.name), ECHO) for group in new.spec.podgroups)
-    yield from ((Key.of(c), ECHO) for c in view.by_index(PodClique, BY_BASE_GANG, scoped(namespace, new.metadata.name)))
+    yield from ((Key(namespace, group.name), USER) for group in new.spec.podgroups)
+    yield from ((Key.of(c), USER) for c in view.by_index(PodClique, BY_BASE_GANG, scoped(namespace, new.metadata.name)))
 
 
 def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:

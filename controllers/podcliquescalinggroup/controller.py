@@ -40,6 +40,7 @@ def podcliquescalinggroup_controller(view: CacheView, workers: int) -> Controlle
         observe=observe,
         plan=plan,
         workers=workers,
+        echo_delay_s=0.1,
     )
 
 

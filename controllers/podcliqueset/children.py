@@ -42,8 +42,9 @@ def claims(o: Observed) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
 def cliques(o: Observed) -> Iterator[Op]:
     """Standalone PodCliques. Existing ones keep their replicas: scaling by others is never reverted."""
     expected: set[str] = set()
+    templates = standalone_cliques(o.pcs)
     for i in range(o.pcs.spec.replicas):
-        for template in standalone_cliques(o.pcs):
+        for template in templates:
             name = clique_name(o.pcs.metadata.name, i, template.name)
             expected.add(name)
             if name not in o.cliques:

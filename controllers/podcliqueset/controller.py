@@ -1,6 +1,5 @@
 """Which events concern a PodCliqueSet."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,13 +20,14 @@ from controllers.runtime.workqueue import ECHO, USER
 __all__ = ("FIELD_MANAGER", "podcliqueset_controller")
 
 FIELD_MANAGER = "grovekeeper/podcliqueset"
+ECHO_DELAY_S = 0.5
+"""A pass over a large set costs; what its children report may be summed up for this long."""
 INFRASTRUCTURE: tuple[type[Any], ...] = (ServiceAccount, Role, RoleBinding, Secret, Service, HorizontalPodAutoscaler)
 
 
 def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> ControllerSpec[Observed]:
     """The controller, for the manager. `view` is what its handlers look up related objects in."""
-    owned: Callable[[Any, Any], Keys] = partial(owner_keys, PodCliqueSet.KIND.kind, USER)
-    echoed: Callable[[Any, Any], Keys] = partial(owner_keys, PodCliqueSet.KIND.kind, ECHO)
+    owned, echoed = partial(owner_keys, PodCliqueSet.KIND.kind, USER), partial(owner_keys, PodCliqueSet.KIND.kind, ECHO)
     watches: list[Watch[Any]] = [
         Watch(PodCliqueSet, _own),
         Watch(PodClique, echoed, (BY_OWNER,)),
@@ -47,6 +47,7 @@ def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> C
         plan=plan,
         failed=failed,
         workers=config.controllers.pod_clique_set.concurrent_syncs,
+        echo_delay_s=ECHO_DELAY_S,
     )
 
 

@@ -141,9 +141,9 @@ def _autoscalers(o: Observed) -> Iterator[Op]:
 
 def _scaled(o: Observed) -> Iterator[tuple[str, str, AutoScalingConfig]]:
     """(kind, name, configuration) of everything that is scaled by metrics."""
-    pcs = o.pcs.metadata.name
+    pcs, cliques = o.pcs.metadata.name, standalone_cliques(o.pcs)
     for i in range(o.pcs.spec.replicas):
-        for clique in standalone_cliques(o.pcs):
+        for clique in cliques:
             if clique.spec.auto_scaling_config is not None:
                 yield "PodClique", clique_name(pcs, i, clique.name), clique.spec.auto_scaling_config
         for group in o.pcs.spec.template.pod_clique_scaling_groups or ():

@@ -1,5 +1,7 @@
 """Status of a PodCliqueSet (grove.md §1.9, §1.10)."""
 
+from collections.abc import Collection
+
 from api import labels
 from api.conditions import Wanted, merged
 from api.fielderrors import aggregate
@@ -25,7 +27,7 @@ def status_of(o: Observed, *, synced: bool) -> Manifest:
     hash_ = (before.current_generation_hash if before else None) or generation_hash(o.pcs)
     template_hashes = {c.name: pod_template_hash(c, o.pcs.spec.template.priority_class_name or "") for c in standalone_cliques(o.pcs)}
     for i in range(o.pcs.spec.replicas):
-        cliques, groups = _children(o, i)
+        cliques, groups = _children(o, i, template_hashes)
         if cliques is None or groups is None or not _available(cliques, groups):
             continue
         available += 1
@@ -61,10 +63,10 @@ def last_errors(o: Observed, code: str, description: str) -> list[Manifest]:
     return [{"code": code, "description": text, "observedAt": rfc3339(o.now)}]
 
 
-def _children(o: Observed, i: int) -> tuple[dict[str, PodClique] | None, list[PodCliqueScalingGroup] | None]:
-    """Standalone cliques by template name and scaling groups of replica i; None where one is missing or terminating."""
+def _children(o: Observed, i: int, names: Collection[str]) -> tuple[dict[str, PodClique] | None, list[PodCliqueScalingGroup] | None]:
+    """Standalone cliques by template name (all of `names`) and scaling groups of replica i; None where one is missing or terminating."""
     pcs = o.pcs.metadata.name
-    cliques = {c.name: o.cliques.get(clique_name(pcs, i, c.name)) for c in standalone_cliques(o.pcs)}
+    cliques = {name: o.cliques.get(clique_name(pcs, i, name)) for name in names}
     groups = [o.groups.get(scaling_group_name(pcs, i, g.name)) for g in o.pcs.spec.template.pod_clique_scaling_groups or ()]
     found = {name: c for name, c in cliques.items() if c is not None and not c.metadata.deleting}
     live = [g for g in groups if g is not None and not g.metadata.deleting]

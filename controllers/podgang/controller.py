@@ -29,7 +29,7 @@ def podgang_controller(view: CacheView, settings: Settings, workers: int) -> Con
         root=PodGang,
         watches=(
             Watch(PodGang, _own, (BY_PCS,)),
-            Watch(Pod, _labelled, (BY_CLIQUE,), label_selector=labels.MANAGED_SELECTOR),
+            Watch(Pod, _pod, (BY_CLIQUE,), label_selector=labels.MANAGED_SELECTOR),
             Watch(PodClique, _clique),
             Watch(PodCliqueSet, partial(_set, view)),
             Watch(ClusterTopologyBinding, partial(_topology, view)),
@@ -37,6 +37,7 @@ def podgang_controller(view: CacheView, settings: Settings, workers: int) -> Con
         observe=lambda cache, key, now: observe(cache, key, now, settings),
         plan=plan,
         workers=workers,
+        echo_delay_s=0.2,
     )
 
 
@@ -45,15 +46,20 @@ def _own(old: PodGang | None, new: PodGang | None) -> Keys:
     return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
 
 
-def _labelled(old: Object | None, new: Object | None) -> Keys:
+def _labelled(priority: int, old: Object | None, new: Object | None) -> Keys:
     """The gangs that the object is or was labelled with."""
     found = {(o.metadata.namespace, o.metadata.labels[labels.PODGANG]) for o in (old, new) if o and labels.PODGANG in o.metadata.labels}
-    return [(Key(*gang), ECHO) for gang in sorted(found)]
+    return [(Key(*gang), priority) for gang in sorted(found)]
+
+
+def _pod(old: Pod | None, new: Pod | None) -> Keys:
+    """Which pods there are is urgent, since references open gates; how they fare is not."""
+    return _labelled(USER if intent_changed(old, new) else ECHO, old, new)
 
 
 def _clique(old: PodClique | None, new: PodClique | None) -> Keys:
     """Replicas decide whether a gang is complete; a clique's status says nothing that its pods do not."""
-    return _labelled(old, new) if intent_changed(old, new) else []
+    return _labelled(USER, old, new) if intent_changed(old, new) else []
 
 
 def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:

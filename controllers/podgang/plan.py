@@ -5,8 +5,6 @@ Initialized, Ready and Unhealthy; the scheduler writes
 everything else. Phase moves on with the pods, where upstream leaves it at Pending.
 """
 
-from collections.abc import Sequence
-
 from api import labels
 from api.conditions import Wanted, merged
 from api.objects.podgang import LAST_APPLIED, podgang_manifest
@@ -37,14 +35,14 @@ def plan(o: Observed) -> Plan:
         live_annotations=o.gang.metadata.annotations,
     )
     waiting = _waiting(o)
-    stages: list[Sequence[Op]] = []
+    stages: list[tuple[Op, ...]] = []
     if not _same(o.gang, wanted):
         stages.append((Apply(PodGang.KIND, wanted, uid=o.gang.metadata.uid),))
     status = _status(o, initialized=not waiting)
     if _ours(o.gang) != status:
         stages.append((ApplyStatus(Ref.of(o.gang), status),))
     why = (Why(Reason.WAITING_FOR_PODS, "; ".join(waiting)),) if waiting else ()
-    return Plan(stages=tuple(tuple(s) for s in stages), why=why)
+    return Plan(stages=tuple(stages), why=why)
 
 
 def _same(gang: PodGang, wanted: Manifest) -> bool:

@@ -55,6 +55,7 @@ class ControllerSpec(Generic[O]):
     """One controller. `name` is the value of metrics labels, `field_manager` what owns its fields.
 
     `root` is the kind that keys name; it has to be among the watches. All its keys are reconciled when a term begins.
+    `echo_delay_s`: how long a key waits after an event of priority ECHO or lower, so that many of them become one reconcile.
     `failed` makes the plan that tells the user of an operation that was refused (outcome blocked); without it only the log tells.
     """
 
@@ -66,6 +67,7 @@ class ControllerSpec(Generic[O]):
     plan: Callable[[O], Plan]
     failed: Callable[[O, Outcome], Plan] | None = None
     workers: int = 4
+    echo_delay_s: float = 0.0
 
 
 class ReconcileLoop(Generic[O]):

@@ -27,7 +27,7 @@ from controllers.runtime.metrics import Metrics
 from controllers.runtime.observability import log_context
 from controllers.runtime.transport import Transport
 from controllers.runtime.view import Caches
-from controllers.runtime.workqueue import WorkQueue
+from controllers.runtime.workqueue import ECHO, WorkQueue
 
 __all__ = ("EXIT_CRASHED", "EXIT_LOST", "EXIT_STOPPED", "CachesByKind", "InformerFactory", "Listen", "Manager", "informer_factory")
 
@@ -89,11 +89,12 @@ class Listen:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A controller of this manager, what it watches, and the keys that it begins a term with."""
+    """A controller of this manager, what it watches, the keys that it begins a term with, and the delay of echoes in seconds."""
 
     controller: Controller
     watches: tuple[Watch[Any], ...]
     first_keys: Callable[[], Iterable[Key]]
+    echo_delay_s: float = 0.0
 
 
 class Manager:
@@ -142,17 +143,20 @@ class Manager:
         loop = ReconcileLoop(spec, self.caches, expectations, executor, self._clock)
         queue: WorkQueue[Key] = WorkQueue(self._clock, self._rng, metrics=self._metrics.queue(spec.name))
         controller = Controller(spec.name, queue, loop, clock=self._clock, rng=self._rng, workers=spec.workers, metrics=self._metrics)
-        self.add_controller(controller, spec.watches, lambda: map(Key.of, self.caches.list(spec.root)))
+        self.add_controller(controller, spec.watches, lambda: map(Key.of, self.caches.list(spec.root)), spec.echo_delay_s)
         return controller
 
-    def add_controller(self, controller: Controller, watches: tuple[Watch[Any], ...], first_keys: Callable[[], Iterable[Key]]) -> None:
+    def add_controller(
+        self, controller: Controller, watches: tuple[Watch[Any], ...], first_keys: Callable[[], Iterable[Key]], echo_delay_s: float = 0.0
+    ) -> None:
         """Adds a controller that was made elsewhere. `first_keys`: what it begins a term with, asked when the caches are synced.
+        `echo_delay_s`: as in ControllerSpec.
 
         Raises ValueError when a model is watched with other selectors already.
         """
         for watch in watches:
             self.cache(watch)
-        self._members.append(_Member(controller, watches, first_keys))
+        self._members.append(_Member(controller, watches, first_keys, echo_delay_s))
 
     def cache(self, watch: Watch[Any]) -> None:
         """Caches a model; indexes of several watches of it are merged. Its `keys` are used only for watches of controllers."""
@@ -209,14 +213,17 @@ class Manager:
             self.caches.add(self._make_informer(watch.model, watch.namespace, watch.label_selector, watch.field_selector, watch.indexes))
         for member in self._members:
             for watch in member.watches:
-                self.caches.informer(watch.model).store.subscribe(self._handler(watch, member.controller.queue))
+                self.caches.informer(watch.model).store.subscribe(self._handler(watch, member.controller.queue, member.echo_delay_s))
 
-    def _handler(self, watch: Watch[Any], queue: WorkQueue[Key]) -> Callable[[Any, Any], None]:
+    def _handler(self, watch: Watch[Any], queue: WorkQueue[Key], echo_delay_s: float) -> Callable[[Any, Any], None]:
         def handle(old: Any, new: Any) -> None:
             # A follower needs no keys: a term begins with all of them.
             if self._is_working:
                 for key, priority in watch.keys(old, new):
-                    queue.add(key, priority)
+                    if priority <= ECHO and echo_delay_s > 0.0:
+                        queue.add_after(key, echo_delay_s, priority)
+                    else:
+                        queue.add(key, priority)
 
         return handle
 
