@@ -6,11 +6,14 @@ import random
 import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
 
 from api.operatorconfig import OperatorConfiguration
+from api.plan import Ref
+from api.reasons import Reason
 from cli.configuration import ConfigurationError, load_configuration
 from controllers.runtime.clock import SystemClock
 from controllers.runtime.credentials import load_credentials
@@ -109,9 +112,14 @@ async def _runtime(options: argparse.Namespace, component: str, config: Operator
                 metrics=metrics,
             )
         recorder = EventRecorder(transport, f"grovekeeper-{component}", clock, metrics)
-        informers = informer_factory(transport, metrics, rng)
+        informers = informer_factory(transport, metrics, rng, partial(_announce_unreadable, recorder))
         manager = Manager(transport, informers, recorder, clock, rng, metrics, elector=elector, listen=listen)
         yield Runtime(manager, transport, recorder, metrics, clock, rng, config)
+
+
+def _announce_unreadable(recorder: EventRecorder, ref: Ref, why: str) -> None:
+    """An object that was stored before validation existed is left alone, and its owner is told."""
+    recorder.emit(ref, Reason.INVALID_SPEC, f"Left alone, because it cannot be read: {why}. Correct or delete it.", "Warning")
 
 
 def _timing(config: OperatorConfiguration) -> Timing:

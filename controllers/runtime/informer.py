@@ -9,7 +9,7 @@ import msgspec
 
 from api.plan import Index, Key, Object
 from controllers.runtime.errors import NotFound
-from controllers.runtime.reflector import INACTIVITY_S, Reflector, ReflectorMetrics, accept_for
+from controllers.runtime.reflector import INACTIVITY_S, Reflector, ReflectorMetrics, Unreadable, accept_for
 from controllers.runtime.store import Store, version
 from controllers.runtime.transport import Transport
 
@@ -25,7 +25,7 @@ class _Items(msgspec.Struct):
 class Informer(Generic[T]):
     """Caches the objects of `model` in one namespace ("" is all of them) that match the selectors.
 
-    `run` has to be running for anything else to happen. `rng`, `sleep` and `inactivity_s` are those of the reflector.
+    `run` has to be running for anything else to happen. `rng`, `sleep`, `inactivity_s` and `unreadable` are those of the reflector.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class Informer(Generic[T]):
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         inactivity_s: float = INACTIVITY_S,
+        unreadable: Unreadable | None = None,
     ) -> None:
         self.model = model
         self.store: Store[T] = Store(model, indexes)
@@ -57,6 +58,7 @@ class Informer(Generic[T]):
             rng=rng,
             sleep=sleep,
             inactivity_s=inactivity_s,
+            unreadable=unreadable,
         )
 
     @property

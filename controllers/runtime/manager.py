@@ -25,6 +25,7 @@ from controllers.runtime.informer import Informer
 from controllers.runtime.leader import LeaderElector, LeadershipLost
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.observability import log_context
+from controllers.runtime.reflector import Unreadable
 from controllers.runtime.transport import Transport
 from controllers.runtime.view import Caches
 from controllers.runtime.workqueue import ECHO, WorkQueue
@@ -48,11 +49,13 @@ class InformerFactory(Protocol):
     ) -> Informer[T]: ...
 
 
-def informer_factory(transport: Transport, metrics: Metrics, rng: Random) -> InformerFactory:
-    """Informers on an API server."""
+def informer_factory(transport: Transport, metrics: Metrics, rng: Random, unreadable: Unreadable | None = None) -> InformerFactory:
+    """Informers on an API server. `unreadable`: told of objects that their model refuses."""
 
     def make(model: type[T], namespace: str, label_selector: str, field_selector: str, indexes: tuple[Index, ...], /) -> Informer[T]:
-        return Informer(transport, model, namespace, label_selector, field_selector, indexes, metrics=metrics, rng=rng)
+        return Informer(
+            transport, model, namespace, label_selector, field_selector, indexes, metrics=metrics, rng=rng, unreadable=unreadable
+        )
 
     return make
 

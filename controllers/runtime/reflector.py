@@ -8,13 +8,13 @@ Only what makes that impossible (410, an ERROR event, an unreadable line) leads 
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Generic, Never, Protocol, TypeVar
+from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
 import msgspec
 
-from api.plan import Key, Object
+from api.plan import Key, Object, Ref
 from controllers.runtime.errors import (
     ApiError,
     BadRequest,
@@ -31,7 +31,7 @@ from controllers.runtime.lines import LineTooLong
 from controllers.runtime.store import EventType, Store, version
 from controllers.runtime.transport import Transport
 
-__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "accept_for", "describe_decode_error")
+__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Unreadable", "accept_for", "describe_decode_error")
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ class _Meta(msgspec.Struct, rename="camel"):
 
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
     annotations: dict[str, str] | None = None
 
@@ -115,6 +116,14 @@ class _Partial(msgspec.Struct):
 _EVENTS = msgspec.json.Decoder(_Event)
 _LISTS = msgspec.json.Decoder(_List)
 _PARTIALS = msgspec.json.Decoder(_Partial)
+
+
+Unreadable: TypeAlias = Callable[[Ref, str], None]
+"""Called with an object that cannot be read, and why."""
+
+
+def _nobody(ref: Ref, why: str) -> None:
+    """Nobody wants to know."""
 
 
 class _Relist(Exception):
@@ -151,6 +160,7 @@ class Reflector(Generic[T]):
     """One resource, in all namespaces or one, optionally narrowed by selectors.
 
     `synced` is set once the store is complete for the first time. `missing` is True while the server does not know the resource.
+    `unreadable` is told once of each object that the model refuses (it was stored before validation existed, say), and why.
     """
 
     def __init__(
@@ -165,6 +175,7 @@ class Reflector(Generic[T]):
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         inactivity_s: float = INACTIVITY_S,
+        unreadable: Unreadable | None = None,
     ) -> None:
         self.synced = anyio.Event()
         self.missing = False
@@ -177,6 +188,7 @@ class Reflector(Generic[T]):
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, protects nothing
         self._sleep = sleep
         self._inactivity_s = inactivity_s
+        self._tell_unreadable = unreadable or _nobody
         self._resume = False
         self._watch_list = True
         self._list_next = False
@@ -337,16 +349,20 @@ class Reflector(Generic[T]):
                 metadata = _PARTIALS.decode(raw).metadata
             except UNDECODABLE:
                 metadata = _Meta()
-            self._skip("undecodable", f"{metadata.namespace}/{metadata.name}: {describe_decode_error(error)}")
+            text = describe_decode_error(error)
+            if self._skip("undecodable", f"{metadata.namespace}/{metadata.name}: {text}"):
+                self._tell_unreadable(Ref(self._kind, metadata.namespace, metadata.name, metadata.uid), text)
             return metadata
         return obj
 
-    def _skip(self, reason: str, what: str) -> None:
-        """Counts each, logs each only once."""
+    def _skip(self, reason: str, what: str) -> bool:
+        """Counts each, logs each only once; True for the first time."""
         self._metrics.skipped(self._kind.resource, reason)
         if what not in self._reported and len(self._reported) < REMEMBERED:
             self._reported.add(what)
             log.error("left out", extra={"resource": self._kind.resource, "reason": reason, "what": what})
+            return True
+        return False
 
     async def _list(self) -> None:
         """A consistent list (no resourceVersion given), page by page; in one piece if a page token expires on the way."""

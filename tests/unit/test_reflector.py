@@ -6,7 +6,9 @@ import logging
 
 import pytest
 
+from api.core import Pod
 from api.grove import PodCliqueSet
+from api.plan import Ref
 from controllers.runtime import reflector as reflector_module
 from tests.unit.fakeapi import FakeApi, bookmark, event, pod, pod_list, refusal
 from tests.unit.watchworld import NO_WATCH_LIST, PODS, stream, world
@@ -178,6 +180,18 @@ async def test_undecodable_object_can_still_be_deleted_and_survives_a_list() -> 
         assert w.names == ["a"], "present but unreadable is not deleted"
         await w.until(40)
         assert w.names == []
+
+
+async def test_an_object_that_cannot_be_read_is_told_once_with_its_uid_and_the_reason() -> None:
+    told: list[tuple[Ref, str]] = []
+    bad = pod("a", 5, priority="no number")
+    again = {**bad, "metadata": {**bad["metadata"], "resourceVersion": "6"}}
+    scripts = (stream(event("ADDED", bad), bookmark(10, initial_end=True), event("MODIFIED", again), bookmark(20)),)
+    async with world(lambda api: api.on("WATCH", PODS, *scripts), unreadable=lambda ref, why: told.append((ref, why))) as w:
+        await w.until(20)
+    ((ref, why),) = told
+    assert (ref.kind, ref.name, ref.uid) == (Pod.KIND, "a", bad["metadata"]["uid"])
+    assert "priority" in why
 
 
 @pytest.mark.parametrize("line", [b'{"type":"ADDED","object":{"metadata"\n', b"\xff\xff\n", b"[]\n", b'{"type":"BOOKMARK","object":{}}\n'])
