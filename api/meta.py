@@ -23,7 +23,7 @@ class CoreStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """Base of projections: immutable, camelCase on the wire, unknown fields ignored."""
 
 
-class OwnerReference(CoreStruct):
+class OwnerReference(CoreStruct, frozen=True):
     """metav1.OwnerReference."""
 
     api_version: str = ""
@@ -34,7 +34,7 @@ class OwnerReference(CoreStruct):
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(CoreStruct):
+class ObjectMeta(CoreStruct, frozen=True):
     """metav1.ObjectMeta without managedFields. `resource_version` is opaque text that compares as an unbounded integer."""
 
     name: str = ""
@@ -94,7 +94,7 @@ def _without_nulls(value: object) -> object:
     return {name: field for name, field in fields.items() if field is not None}
 
 
-class CoreObject(CoreStruct):
+class CoreObject(CoreStruct, frozen=True):
     """A projected core kind."""
 
     KIND: ClassVar[Kind]

@@ -183,7 +183,7 @@ async def test_undecodable_object_can_still_be_deleted_and_survives_a_list() -> 
 
 
 async def test_an_object_that_cannot_be_read_is_told_once_with_its_uid_and_the_reason() -> None:
-    told: list[tuple[Ref, str]] = []
+    told = list[tuple[Ref, str]]()
     bad = pod("a", 5, priority="no number")
     again = {**bad, "metadata": {**bad["metadata"], "resourceVersion": "6"}}
     scripts = (stream(event("ADDED", bad), bookmark(10, initial_end=True), event("MODIFIED", again), bookmark(20)),)
