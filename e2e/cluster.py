@@ -140,10 +140,10 @@ class Scene:
         """kubectl apply of the manifests in this namespace."""
         self.kubectl("apply", "--server-side", "-n", self.namespace, "-f", "-", stdin="\n---\n".join(json.dumps(m) for m in manifests))
 
-    def refusal(self, text: str, *flags: str) -> str:
-        """What kubectl says when the text is not accepted, "" when it is."""
+    def refusal(self, text: str) -> str:
+        """What kubectl create says when the text is not accepted, "" when it is. (An apply names paths in another way.)"""
         try:
-            self.kubectl("apply", "--server-side", "-n", self.namespace, *flags, "-f", "-", stdin=text)
+            self.kubectl("create", "-n", self.namespace, "-f", "-", stdin=text)
         except AssertionError as refused:
             return str(refused)
         return ""
@@ -217,9 +217,9 @@ class Scene:
             g["metadata"]["name"] for g in gangs if all(on_nodes[group["name"]] >= group["minReplicas"] for group in g["spec"]["podgroups"])
         }
 
-    def delete(self, name: str) -> None:
-        """Delete a PodCliqueSet and wait until nothing of it is left."""
-        with contextlib.suppress(OSError, http.client.HTTPException):
+    def clear(self) -> None:
+        """Delete every PodCliqueSet and wait until nothing of them is left."""
+        for name in self.names("PodCliqueSet"):
             self.client.raw("DELETE", KINDS["PodCliqueSet"].path(self.namespace, name))
         eventually(lambda: not self.left(), lambda: f"still there: {self.left()}\n{self.tails()}", 60.0)
 

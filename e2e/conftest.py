@@ -149,5 +149,4 @@ def scene(control_plane: ControlPlane, grovekeeper: Grovekeeper, pool: Pool, nam
         here = Scene(control_plane, namespace, client, kubectl, grovekeeper.tails)
         yield here
         pool.open(0)
-        for name in here.names("PodCliqueSet"):
-            here.delete(name)
+        here.clear()

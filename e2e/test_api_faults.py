@@ -161,8 +161,7 @@ def test_refused_creation_hurts_nobody_else(scene: Scene, faulty: Between) -> No
         notes = [e for e in scene.objects("Event") if e.get("reason") == "PodCreateFailed" or e.get("type") == "Warning"]
         assert errors or notes, "neither the PodClique nor an event says why there are no pods"
     finally:
-        for name in other.names("PodCliqueSet"):
-            other.delete(name)
+        other.clear()
         scene.kubectl("delete", "namespace", other.namespace, "--wait=false")
 
 

@@ -10,6 +10,7 @@ from api.grove import PodCliqueSet
 from api.registry import crd_name
 from e2e.cluster import KINDS, Pool, Scene, eventually, stays
 from e2e.conftest import POOL_SIZE
+from e2e.processes import Grovekeeper
 from e2e.workloads import TOPOLOGY, clique, group, pack, pcs
 from hack.codegen.crd import crd
 
@@ -157,7 +158,7 @@ def put_crd(scene: Scene, manifest: Manifest, *, accepts: bool) -> None:
 OLD = {
     "cliques are a text": ({"replicas": 1, "template": {"cliques": "worker"}}, "spec.template.cliques"),
     "no template": ({"replicas": 1}, "spec.template"),
-    "replicas below zero": ({"replicas": -1, **{k: v for k, v in healthy("x")["spec"].items() if k == "template"}}, "spec.replicas"),
+    "a text for a number": (altered(lambda t: t["cliques"][0]["spec"].update(minAvailable="two"))["spec"], "minAvailable"),
     "a list for an object": ({"replicas": 1, "template": {"cliques": [{"name": "w", "spec": []}]}}, "spec.template.cliques[0].spec"),
 }
 
@@ -177,14 +178,22 @@ def stored_before_validation(place: Scene) -> Iterator[Scene]:
         place.client.raw("DELETE", KINDS["PodCliqueSet"].path(place.namespace, f"old-{i}"))
 
 
-def test_sets_stored_before_validation_existed(stored_before_validation: Scene) -> None:
+def test_sets_stored_before_validation_are_named_in_the_log(stored_before_validation: Scene, grovekeeper: Grovekeeper) -> None:
     scene = stored_before_validation
     assert_healthy_works(scene)
+    errors = [json.dumps(record) for record in grovekeeper.controllers.log() if record.get("level") == "error"]
+    for i, (_, path) in enumerate(OLD.values()):
+        name = f"{scene.namespace}/old-{i}"
+        assert any(name in error and path.replace("[0]", ".0") in error for error in errors), f"{name}: {errors[-8:]}"
+
+
+def test_sets_stored_before_validation_say_what_is_wrong(stored_before_validation: Scene) -> None:
+    scene = stored_before_validation
     for i, (_, path) in enumerate(OLD.values()):
         eventually(
             lambda i=i, path=path: path in invalid_spec(scene, f"old-{i}"),
             lambda i=i: f"nothing on the object says what is wrong: {scene.object('PodCliqueSet', f'old-{i}')}\n{scene.tails()}",
-            10.0,
+            5.0,
         )
 
 

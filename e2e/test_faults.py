@@ -45,7 +45,7 @@ def expected(undisturbed: dict[str, dict[str, Any]], scene: Scene, pool: Pool) -
             scene.scale("pcs/workload2", replicas)
             wait_all(scene, replicas)
         undisturbed["objects"] = settled(scene)
-        scene.delete("workload2")
+        scene.clear()
     return undisturbed["objects"]
 
 

@@ -67,8 +67,7 @@ def default(like_recorded: Grovekeeper, control_plane: ControlPlane, pool: Pool,
     with control_plane.client() as client:
         here = Scene(control_plane, "default", client, kubectl, like_recorded.tails)
         yield here
-        for name in here.names("PodCliqueSet"):
-            here.delete(name)
+        here.clear()
 
 
 def actual(scene: Scene, name: str) -> list[dict[str, Any]]:
