@@ -64,7 +64,7 @@ def certificate(snapshot: Snapshot, groups: Mapping[str, Group], task: Task) -> 
     members = [m for t in sure.walk() for m in t.members]
     fits = _count(board, members, rows)
     if fits < len(members):
-        reason, short = _shortage(board, members, rows, nodes, excluded)
+        reason, short = _shortage(board, members, nodes, excluded)
         return Certificate(reason, fits, len(members), nodes, excluded, short=short)
     part, domain, count = _tightest(board, sure, rows)
     if part is None or part.scope.required is None:
@@ -187,22 +187,16 @@ def _by_number(board: Board, members: Sequence[Member]) -> list[tuple[int, list[
     return sorted(found.items(), key=lambda item: (-float((board.vectors[item[0]] / total).max()), item[0]))
 
 
-def _shortage(
-    board: Board, members: Sequence[Member], rows: Ints, nodes: int, excluded: tuple[tuple[Cause, int], ...]
-) -> tuple[Reason, str]:
+def _shortage(board: Board, members: Sequence[Member], nodes: int, excluded: tuple[tuple[Cause, int], ...]) -> tuple[Reason, str]:
     """The reason, and the resource of which there is too little in all, or too little per node."""
     if nodes and sum(n for _, n in excluded) == nodes:
         return _cause_reason(excluded), ""
+    open_ = board.room[np.any(board.eligible, axis=0)]
     need = sum((board.vectors[board.number[m.shape]] for m in members), np.zeros_like(board.vectors[0]))
-    lack = need - board.room[rows].sum(axis=0)
-    for column in np.argsort(-(lack / np.maximum(need, 1)), kind="stable"):
-        if lack[column] > 0:
-            return Reason.INSUFFICIENT_CAPACITY, board.resources[int(column)]
-    largest = board.vectors.max(axis=0)
-    for column, size in enumerate(largest):
-        if board.room[:, column].max(initial=0) < size:
-            return Reason.INSUFFICIENT_CAPACITY, board.resources[column]
-    return Reason.INSUFFICIENT_CAPACITY, ""
+    too_large = board.vectors.max(axis=0) > open_.max(axis=0, initial=0)
+    lack = np.where(too_large, need, need - open_.sum(axis=0)) / np.maximum(need, 1)
+    worst = int(np.argmax(lack + too_large))
+    return Reason.INSUFFICIENT_CAPACITY, board.resources[worst] if lack[worst] > 0 else ""
 
 
 def _cause_reason(excluded: tuple[tuple[Cause, int], ...]) -> Reason:
