@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from scheduler.board import Board
-from scheduler.construct import VARIANT_LIMIT, Found, Search, touched_total, variants
+from scheduler.construct import STEP_LIMIT, VARIANT_LIMIT, Found, Search, touched_total, variants
 from scheduler.feasibility import WHOLE, Bounds
 from scheduler.model import Group, Member
 from scheduler.options import pinned_domain
@@ -19,6 +19,8 @@ from scheduler.topology import Ints
 
 __all__ = ("Anchor", "Attempt", "Budget", "attempt")
 
+LEAST_STEPS = 200
+"""Choices that every attempt may try, however much others have used up."""
 CANDIDATES = 4
 """Domains of the gang's required level that one CP-SAT model covers."""
 
@@ -34,11 +36,15 @@ class Anchor(NamedTuple):
 
 @dataclass(slots=True)
 class Budget:
-    """What CP-SAT may still be used for in this round. Limits are in deterministic time, so that a round is a function of its input."""
+    """What search may still cost in this round, counted in steps and deterministic time, so that a round is a function of its input.
 
-    proofs: int = 16
+    `steps`: choices of construction beyond the few that every attempt has. `proofs`, `improvements`: calls of CP-SAT with their limits.
+    """
+
+    steps: int = 6000
+    proofs: int = 8
     improvements: int = 8
-    proof_limit: float = 0.5
+    proof_limit: float = 0.25
     improvement_limit: float = 0.05
 
 
@@ -69,10 +75,12 @@ def attempt(
     board = Board(snapshot, groups, shapes, with_soon=with_soon)
     is_open = False
     for variant in islice(variants(task), VARIANT_LIMIT):
-        search = Search(board, ahead)
+        search = Search(board, ahead, min(STEP_LIMIT, max(LEAST_STEPS, budget.steps)))
         for rows in _areas(board, anchor):
             board.undo(0)
+            before = search.steps
             found = search.place(variant, rows)
+            budget.steps -= search.steps - before
             if found is not None:
                 return _improved(board, variant, rows, found, budget)
         if search.is_proof:

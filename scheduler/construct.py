@@ -55,6 +55,12 @@ _Todo: TypeAlias = tuple["_Scope | _Pack", "_Todo"] | None
 """What is left to do, as a linked list, so that alternatives share their tails."""
 
 
+class _Chosen(NamedTuple):
+    """One alternative has been carried out; `rest` is left to do."""
+
+    rest: _Todo
+
+
 def variants(task: Task) -> Iterator[Task]:
     """The task with its choices among children made, in order of preference."""
     if not task.children:
@@ -66,14 +72,18 @@ def variants(task: Task) -> Iterator[Task]:
 
 
 class Search:
-    """Places a task without choices on a board. After a failure `is_proof` tells whether nothing could have worked."""
+    """Places a task without choices on a board. After a failure `is_proof` tells whether nothing could have worked.
 
-    def __init__(self, board: Board, ahead: Task | None = None) -> None:
+    `limit`: choices that may be tried in all; `steps` counts them.
+    """
+
+    def __init__(self, board: Board, ahead: Task | None = None, limit: int = STEP_LIMIT) -> None:
         self.board = board
         self.bounds = Bounds(board)
         self.is_proof = False
         self._options = Options(board, self.bounds, ahead)
-        self._steps = 0
+        self.steps = 0
+        self._limit = limit
 
     def place(self, task: Task, rows: Ints) -> Found | None:
         """Places the task on rows, or leaves the board as it was. Successive calls share the step limit."""
@@ -84,7 +94,7 @@ class Search:
             return None
         least = least_touches(self.bounds, task, rows)
         if not self._run((_Scope(task, rows), None)):
-            packed_out = self._steps < STEP_LIMIT and task.is_loose and self._is_exact(task, rows)
+            packed_out = self.steps < self._limit and task.is_loose and self._is_exact(task, rows)
             self.is_proof = packed_out or self._is_refuted(task, rows)
             return None
         placements = self.board.placements()
@@ -98,31 +108,30 @@ class Search:
         while frames:
             alternatives, mark = frames[-1]
             board.undo(mark)
-            if self._steps >= STEP_LIMIT:
+            if self.steps >= self._limit:
                 break
-            self._steps += 1
-            missing = object()
-            rest = next(alternatives, missing)
-            if rest is missing:
+            self.steps += 1
+            chosen = next(alternatives, None)
+            if chosen is None:
                 frames.pop()
-            elif rest is None:
+            elif chosen.rest is None:
                 return True
             else:
-                frames.append((self._alternatives(rest), len(board.log)))  # type: ignore[arg-type]
+                frames.append((self._alternatives(chosen.rest), len(board.log)))
         board.undo(start)
         return False
 
-    def _alternatives(self, todo: _Todo) -> Iterator[_Todo]:
+    def _alternatives(self, todo: _Todo) -> Iterator["_Chosen"]:
         """Ways to do the first thing; each yields what is left then."""
         if todo is None:
             return
         first, rest = todo
         if isinstance(first, _Pack):
             if self.pack(first.members, first.rows):
-                yield rest
+                yield _Chosen(rest)
             return
         for rows in self._options.of(first.task, first.rows):
-            yield _chain(_parts(first.task, rows, self.bounds), rest)
+            yield _Chosen(_chain(_parts(first.task, rows, self.bounds), rest))
 
     def pack(self, members: tuple[Member, ...], onto: Ints) -> bool:
         """Largest first, fullest nodes first. Leaves a partial placement behind on failure; the caller undoes."""

@@ -77,13 +77,15 @@ def certificate(snapshot: Snapshot, groups: Mapping[str, Group], task: Task) -> 
 
 def infeasible(task: Task, found: Certificate, *, is_proven: bool) -> Why:
     """The reason for a gang without place."""
-    if not is_proven and found.reason is Reason.FRAGMENTED:
+    if not is_proven and found.fits >= found.wanted:
         reason = Reason.SEARCH_BUDGET
         fact = f"No placement was found within the search budget for {_pods(found.wanted)} ({_needs(task)})."
         action = "It is tried again after every change of the cluster; free whole nodes to make it easier."
     elif found.level:
         reason = found.reason
         where = f"the best, {found.domain}, takes {found.fits}" if found.domain else "no node is in such a domain"
+        if found.fits >= found.wanted:
+            where += ", but not under the narrower rules inside"
         fact = f"{found.scope} needs {_pods(found.wanted)} in one {found.level}; {where} ({_needs(task)})."
         action = f"Free room in one {found.level}, or ask for a broader level."
     else:

@@ -10,7 +10,7 @@ the clock or hash seeds. Order of turns: scheduler.md §4.5.
 
 import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -30,12 +30,15 @@ __all__ = ("PlannerConfig", "plan_round")
 
 @dataclass(frozen=True, slots=True)
 class PlannerConfig:
-    """`anchor`: whether scaled gangs prefer their base gang's domain or have to be in it. The rest limits CP-SAT per round."""
+    """`anchor`: whether scaled gangs prefer their base gang's domain or have to be in it. The rest limits search per round: choices of
+    construction, calls of CP-SAT, and CP-SAT's deterministic time per call.
+    """
 
     anchor: Literal["soft", "hard"] = "soft"
-    proofs: int = 16
+    steps: int = 6000
+    proofs: int = 8
     improvements: int = 8
-    proof_limit: float = 0.5
+    proof_limit: float = 0.25
     improvement_limit: float = 0.05
 
 
@@ -63,6 +66,11 @@ class _Standing:
         """At its minimum with pods that run or may be bound now."""
         return self.is_satisfied and not self.is_releasing
 
+    def restore(self, old: "_Standing") -> None:
+        """Takes back what surplus changed since `old` was copied."""
+        self.rows, self.assignments, self.least = old.rows, old.assignments, old.least
+        self.notes, self.is_best, self.method = old.notes, old.is_best, old.method
+
 
 def plan_round(snapshot: Snapshot, gangs: Iterable[Gang], config: PlannerConfig | None = None) -> list[Decision]:
     """A decision per gang, in the order in which minimums are served (priority, phase, base first, creation, name)."""
@@ -76,7 +84,7 @@ class _Round:
         self._origin = snapshot
         self._snapshot = snapshot.fork()
         self._config = config
-        self._budget = Budget(config.proofs, config.improvements, config.proof_limit, config.improvement_limit)
+        self._budget = Budget(config.steps, config.proofs, config.improvements, config.proof_limit, config.improvement_limit)
         ordered = sorted(gangs, key=turn_key)
         self._standings = [_Standing(g, {x.name: x for x in g.groups}, self._rows(g)) for g in ordered]
         self._by_name = {(s.gang.namespace, s.gang.name): s for s in self._standings}
@@ -185,7 +193,7 @@ class _Round:
 
     def _fail(self, standing: _Standing, task: Task, result: Attempt, found: explain.Certificate) -> None:
         is_proven = result.status == "impossible"
-        kind = "infeasible" if is_proven or found.reason is not Reason.FRAGMENTED else "budget"
+        kind = "infeasible" if is_proven or found.fits < found.wanted else "budget"
         standing.verdict = Verdict(kind, explain.infeasible(task, found, is_proven=is_proven))
 
     def _take(self, standing: _Standing, task: Task, result: Attempt, *, on_release: bool = False) -> None:
@@ -224,20 +232,20 @@ class _Round:
 
     def _all_surplus(self, hungry: list[_Standing]) -> bool:
         """When everything fits, turns make no difference. Nothing is changed otherwise."""
-        before, budget = self._snapshot, Budget(0, 0)
+        before, budget = self._snapshot, Budget(proofs=0, improvements=0)
         self._snapshot = before.fork()
-        kept = [(s, dict(s.rows), list(s.assignments), s.notes, dict(s.least), s.is_best) for s in hungry]
-        for standing in sorted(hungry, key=lambda s: surplus_key(s.gang, len(s.rows))):
-            task = full_task(standing.gang, standing.rows, with_gated=False)
+        kept = [replace(s, rows=dict(s.rows), assignments=list(s.assignments), least=dict(s.least)) for s in hungry]
+        for hungriest in sorted(hungry, key=lambda s: surplus_key(s.gang, len(s.rows))):
+            task = full_task(hungriest.gang, hungriest.rows, with_gated=False)
             if task is None:
                 continue
-            result = attempt(self._snapshot, standing.groups, task, budget, anchor=self._anchor(standing))
+            result = attempt(self._snapshot, hungriest.groups, task, budget, anchor=self._anchor(hungriest))
             if result.found is None:
                 self._snapshot = before
-                for s, s.rows, s.assignments, s.notes, s.least, s.is_best in kept:  # noqa: B007
-                    pass
+                for standing, old in zip(hungry, kept, strict=True):
+                    standing.restore(old)
                 return False
-            self._take(standing, task, result)
+            self._take(hungriest, task, result)
         return True
 
     def _portion(self, standing: _Standing, task: Task) -> bool:

@@ -26,8 +26,8 @@ def refusal(pods: Iterable[Pod]) -> Why | None:
 def _features(pod: Pod) -> tuple[tuple[Reason, str, bool], ...]:
     spec = pod.spec
     affinity = spec.affinity
-    attract = affinity is not None and affinity.pod_affinity is not None
-    attract = attract and bool(affinity.pod_affinity.required_during_scheduling_ignored_during_execution)  # type: ignore[union-attr]
+    near = affinity.pod_affinity if affinity is not None else None
+    attract = near is not None and bool(near.required_during_scheduling_ignored_during_execution)
     repel = affinity.pod_anti_affinity if affinity is not None else None
     terms = repel.required_during_scheduling_ignored_during_execution if repel is not None else ()
     spread = any(c.when_unsatisfiable == "DoNotSchedule" for c in spec.topology_spread_constraints)
