@@ -1,0 +1,1 @@
+"""Measurements on a real control plane with simulated nodes."""
