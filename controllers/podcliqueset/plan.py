@@ -9,7 +9,7 @@ from api.reasons import Reason
 from controllers.podcliqueset import children
 from controllers.podcliqueset.infra import infrastructure, waits_for_token
 from controllers.podcliqueset.observe import Observed
-from controllers.podcliqueset.status import last_errors, status_of
+from controllers.podcliqueset.status import MAX_MESSAGE, last_errors, status_of
 
 __all__ = ("failed", "plan")
 
@@ -89,10 +89,10 @@ def _status(o: Observed, *, synced: bool) -> tuple[Op, ...]:
 
 def _invalid_event(o: Observed) -> tuple[Emit, ...]:
     """Once per distinct message: a set that stays invalid in the same way is not announced again."""
-    text = aggregate(o.validation.errors)
+    text = aggregate(o.validation.errors)[:MAX_MESSAGE]
     conditions = (o.pcs.status.conditions or ()) if o.pcs.status else ()
     said = next((c.message for c in conditions if c.type == "InvalidSpec"), "")
-    return () if said and text.startswith(said) else (Emit(Ref.of(o.pcs), Reason.INVALID_SPEC, text[:1024], "Warning"),)
+    return () if text == said else (Emit(Ref.of(o.pcs), Reason.INVALID_SPEC, text, "Warning"),)
 
 
 def _events(o: Observed, ops: Sequence[Op]) -> tuple[Emit, ...]:

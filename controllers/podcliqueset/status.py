@@ -15,7 +15,7 @@ from api.reasons import Reason
 from api.timestamps import rfc3339
 from controllers.podcliqueset.observe import Observed
 
-__all__ = ("last_errors", "status_of")
+__all__ = ("MAX_MESSAGE", "last_errors", "status_of")
 
 MAX_MESSAGE = 1024
 
