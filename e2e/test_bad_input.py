@@ -188,12 +188,18 @@ def test_sets_stored_before_validation_are_named_in_the_log(stored_before_valida
 
 
 def test_sets_stored_before_validation_say_what_is_wrong(stored_before_validation: Scene) -> None:
+    """kubectl describe shows it: a condition, or a warning about the object."""
     scene = stored_before_validation
+
+    def told(name: str) -> list[str]:
+        events = (e for e in scene.objects("Event") if (e["involvedObject"].get("name"), e.get("reason")) == (name, "InvalidSpec"))
+        return [invalid_spec(scene, name), *(e["message"] for e in events)]
+
     for i, (_, path) in enumerate(OLD.values()):
         eventually(
-            lambda i=i, path=path: path in invalid_spec(scene, f"old-{i}"),
-            lambda i=i: f"nothing on the object says what is wrong: {scene.object('PodCliqueSet', f'old-{i}')}\n{scene.tails()}",
-            5.0,
+            lambda i=i, path=path: any(path.replace("[0]", ".0") in text for text in told(f"old-{i}")),
+            lambda i=i: f"nothing about the object says what is wrong: {told(f'old-{i}')}\n{scene.tails()}",
+            10.0,
         )
 
 

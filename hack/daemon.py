@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import re
 import sys
 import time
 import urllib.request
@@ -98,29 +97,6 @@ class Daemon:
             except json.JSONDecodeError:
                 record = None
             yield record if isinstance(record, dict) else {"text": line}
-
-    def metric(self, name: str, **labels: str) -> float:
-        """Sum of the samples of a metric whose labels contain `labels`; 0 when there are none."""
-        total = 0.0
-        for line in self._get("/metrics").splitlines():
-            found = re.fullmatch(r"([a-z_:]+)(?:\{(.*)\})? (\S+)(?: .*)?", line)
-            if found is None or found[1] != name:
-                continue
-            seen = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', found[2] or ""))
-            if all(seen.get(key) == value for key, value in labels.items()):
-                total += float(found[3])
-        return total
-
-    def peak_memory_mib(self) -> float:
-        """Largest resident size of the living process so far (VmHWM)."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        found = re.search(r"VmHWM:\s+(\d+) kB", status)
-        return int(found[1]) / 1024 if found else 0.0
-
-    def cpu_s(self) -> float:
-        """Processor time of the living process so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
 
     def _get(self, path: str) -> str:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}{path}", timeout=5) as answer:
