@@ -1,27 +1,32 @@
-"""Writes manifests/crds from the models. With --check nothing is written; exit code 1 and a list of stale files if there are any."""
+"""Writes manifests/crds from the models and docs/reference from the code.
+
+With --check nothing is written; exit code 1 and a list of stale files if there are any.
+"""
 
 import argparse
 import sys
 
-from hack.codegen.crd import FOLDER, files, stale
+from hack.codegen import crd, reference
+from hack.codegen.files import ROOT
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="hack.codegen", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only tell which files are stale")
-    found = stale()
-    if parser.parse_args().check:
+    options = parser.parse_args()
+    found = [*crd.stale(), *reference.stale()]
+    if options.check:
         for path in found:
-            print(f"stale: {path.relative_to(FOLDER.parents[1])}")
+            print(f"stale: {path.relative_to(ROOT)}")
         return 1 if found else 0
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    wanted = files()
+    wanted = {**crd.files(), **reference.files()}
     for path in found:
         if path in wanted:
-            path.write_text(wanted[path])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
         else:
             path.unlink()
-        print(f"{'wrote' if path in wanted else 'removed'} {path.relative_to(FOLDER.parents[1])}")
+        print(f"{'wrote' if path in wanted else 'removed'} {path.relative_to(ROOT)}")
     return 0
 
 

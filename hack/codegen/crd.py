@@ -8,11 +8,12 @@ import yaml
 from api.custom import Resource
 from api.registry import MODELS, crd_name
 from hack.codegen.facts import CATEGORY, FACTS, Column
+from hack.codegen.files import ROOT, stale_files
 from hack.codegen.structural import structural_schema
 
 __all__ = ("FOLDER", "crd", "files", "stale")
 
-FOLDER = Path(__file__).parents[2] / "manifests" / "crds"
+FOLDER = ROOT / "manifests" / "crds"
 HEADER = "# Generated from the models in api/ by `python -m hack.codegen`. Too big for client-side apply: use --server-side.\n"
 
 
@@ -71,6 +72,4 @@ def files() -> dict[Path, str]:
 
 def stale() -> list[Path]:
     """Files that are missing, differ, or should not be there."""
-    wanted = files()
-    differing = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    return sorted({*differing, *(path for path in FOLDER.glob("*.yaml") if path not in wanted)})
+    return stale_files(FOLDER, "*.yaml", files())
