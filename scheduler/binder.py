@@ -45,6 +45,8 @@ LONG_PATIENCE_S = 15.0
 BACKOFF_S = (1.0, 60.0)
 """After a refused bind a gang sits out at least and at most this long; the time doubles with each refusal in a row."""
 BINDS_IN_FLIGHT = 64
+UNKNOWN_S = 1.0
+"""How long after a bind whose outcome the API server could not tell it is asked again."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -157,8 +159,11 @@ class Binder:
         return await self._tell(entries, by_uid)
 
     def _sits_out(self, entry: Entry) -> bool:
+        return self._retry_at(entry) > self._clock.monotonic()
+
+    def _retry_at(self, entry: Entry) -> float:
         memory = self._memory.get(entry.podgang.metadata.uid)
-        return memory is not None and memory.retry_at > self._clock.monotonic()
+        return memory.retry_at if memory is not None else 0.0
 
     def _begin(self, plan: Plan, entry: Entry) -> None:
         """Counts the plan's pods as placed and binds them beside the next rounds."""
@@ -205,14 +210,23 @@ class Binder:
         self.wake(delay_s)
 
     async def _settle(self, assignments: Sequence[Assignment]) -> None:
-        """After a failed bind the API server tells which pods have a node; the others are given back."""
+        """After a failed bind the API server tells which pods have a node; the others are given back.
+
+        It is asked until it answers: of a bind that never happened the watch tells nothing.
+        """
         informer = self._caches.informer(Pod)
-        for a in assignments:
-            try:
-                await informer.live_get(Key(a.namespace, a.name))
-            except (ApiError, TransportError):
-                continue  # still unknown: the assumption stays until the watch tells
-            self._state.forget(a.uid)
+        unknown = list(assignments)
+        while unknown:
+            asked, unknown = unknown, list[Assignment]()
+            for a in asked:
+                try:
+                    await informer.live_get(Key(a.namespace, a.name))
+                except (ApiError, TransportError):
+                    unknown.append(a)
+                    continue
+                self._state.forget(a.uid)
+            if unknown:
+                await anyio.sleep(UNKNOWN_S)
 
     # reports
 
@@ -222,6 +236,9 @@ class Binder:
         in_flight = self._state.assumed
         async with anyio.create_task_group() as tasks:
             for key, entry in entries.items():
+                # A round for another reason takes the place of the one that was asked for when the gang's retry is due.
+                if (left_s := self._retry_at(entry) - self._clock.monotonic()) > 0.0:
+                    soonest_s = min(left_s, soonest_s) if soonest_s is not None else left_s
                 if any(p.metadata.uid in in_flight for p in entry.pods):
                     continue  # the watch will show where its pods are; half of the truth is not worth a write
                 delay_s, why = self._reason(entry, decisions.get(entry.podgang.metadata.uid))
