@@ -138,7 +138,16 @@ class Scene:
 
     def apply(self, *manifests: Mapping[str, Any]) -> None:
         """kubectl apply of the manifests in this namespace."""
-        self.kubectl("apply", "--server-side", "-n", self.namespace, "-f", "-", stdin="\n---\n".join(json.dumps(m) for m in manifests))
+        self.kubectl(
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "-n",
+            self.namespace,
+            "-f",
+            "-",
+            stdin="\n---\n".join(json.dumps(m) for m in manifests),
+        )
 
     def refusal(self, text: str) -> str:
         """What kubectl create says when the text is not accepted, "" when it is. (An apply names paths in another way.)"""
