@@ -6,7 +6,15 @@ from itertools import count, islice
 from api import labels
 from api.core import Pod
 from api.grove import PodCliqueSet
-from api.names import hostname, pod_name, service_name, template_name_of_member, template_name_of_standalone, token_secret_name
+from api.names import (
+    hostname,
+    pcs_replica_of,
+    pod_name,
+    service_name,
+    template_name_of_member,
+    template_name_of_standalone,
+    token_secret_name,
+)
 from api.objects.claims import pod_claims, with_claims
 from api.objects.env import clique_environment, with_environment
 from api.objects.metadata import metadata
@@ -118,8 +126,8 @@ def _minimum(o: Observed, pcs: PodCliqueSet, parent: str) -> int:
     name = template_name_of_standalone(pcs.metadata.name, o.pcs_replica, parent) or ""
     for config in pcs.spec.template.pod_clique_scaling_groups or ():
         prefix = f"{pcs.metadata.name}-{o.pcs_replica}-{config.name}"
-        j = parent.removeprefix(f"{prefix}-").split("-", 1)[0]
-        member = template_name_of_member(prefix, int(j), parent) if parent.startswith(f"{prefix}-") and j.isdigit() else None
+        j = pcs_replica_of(prefix, parent)
+        member = template_name_of_member(prefix, j, parent) if j is not None else None
         if member in config.clique_names:
             name = member or name
     template = clique_template(pcs, name)
