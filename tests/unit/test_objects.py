@@ -1,6 +1,7 @@
 """Builders of objects: startup order, environment variables, shared claims, schedulers, metadata."""
 
 import copy
+from typing import Any
 
 import pytest
 
