@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from api import labels
-from api.core import ResourceClaim
+from api.core import ResourceClaim, ResourceClaimTemplate
 from api.grove import PodCliqueSet, PodCliqueTemplate, ResourceSharing, SetResourceSharing
 from api.objects.metadata import metadata
 from api.objects.template import Membership
-from api.plan import Manifest, Object
+from api.plan import Create, Delete, Manifest, Object, Op, Ref, Why
+from api.reasons import Reason
 
-__all__ = ("Claim", "TemplateLookup", "claim_manifest", "claims_of", "pod_claims", "with_claims")
+__all__ = ("Claim", "TemplateLookup", "claim_changes", "claim_manifest", "claims_of", "pod_claims", "template_lookup", "with_claims")
 
 TemplateLookup = Callable[[str, str], Manifest | None]
 """(namespace, name) → spec of a ResourceClaimTemplate ({metadata?, spec}) of the cluster, None when it does not exist."""
@@ -60,6 +61,42 @@ def claim_manifest(
         "metadata": metadata(claim.name, owner, found),
         "spec": template.get("spec") or {},
     }
+
+
+def claim_changes(
+    pcs: PodCliqueSet,
+    owner: Object,
+    wanted: Sequence[Claim],
+    live: Iterable[ResourceClaim],
+    lookup: TemplateLookup,
+    level: tuple[dict[str, str], str],
+) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
+    """Creates of missing claims, deletes of those not wanted any more, and what could not be made because its template does not exist.
+
+    level: labels of the owner's level, and the label that holds the replica index.
+    """
+    existing = {c.metadata.name: c for c in live}
+    ops: list[Op] = []
+    missing: list[Why] = []
+    for claim in wanted:
+        if claim.name in existing:
+            continue
+        manifest = claim_manifest(pcs, owner, claim, lookup, *level)
+        if manifest is None:
+            where = claim.template_namespace or pcs.metadata.namespace
+            text = f"ResourceClaimTemplate {where}/{claim.template} does not exist: create it, or correct resourceSharing"
+            missing.append(Why(Reason.CLAIM_UNALLOCATABLE, text))
+        else:
+            ops.append(Create(ResourceClaim.KIND, manifest))
+    names = {c.name for c in wanted}
+    ops += [Delete(Ref.of(c)) for n, c in existing.items() if n not in names and not c.metadata.deleting]
+    return tuple(ops), tuple({w.message: w for w in missing}.values())
+
+
+def template_lookup(templates: Iterable[ResourceClaimTemplate]) -> TemplateLookup:
+    """Looks templates of the cluster up by namespace and name."""
+    specs = {(t.metadata.namespace, t.metadata.name): t.spec for t in templates}
+    return lambda namespace, name: specs.get((namespace, name))
 
 
 def _template(pcs: PodCliqueSet, claim: Claim, lookup: TemplateLookup) -> Manifest | None:

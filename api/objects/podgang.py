@@ -12,7 +12,7 @@ from api.objects.template import clique_template, standalone_cliques
 from api.objects.topology import pack_constraint, topology_name
 from api.plan import Manifest
 
-__all__ = ("LAST_APPLIED", "GangShape", "gang_shape", "gang_shapes", "group_replicas", "podgang_manifest")
+__all__ = ("LAST_APPLIED", "GangShape", "gang_shape", "gang_shapes", "group_replicas", "podgang_identity", "podgang_manifest")
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -72,6 +72,17 @@ def gang_shape(pcs: PodCliqueSet, name: str) -> GangShape | None:
         if rest != name and rest.isascii() and rest.isdigit():
             return GangShape(name, i, config, int(rest) + (config.min_available))
     return None
+
+
+def podgang_identity(pcs: PodCliqueSet, name: str, scheduler: str) -> Manifest:
+    """A new PodGang without content. Whoever creates a field owns it for good, so all content is left to the one who keeps it current."""
+    own = {**labels.default_labels(pcs.metadata.name), labels.COMPONENT: "podgang", labels.SCHEDULER_NAME: scheduler}
+    return {
+        "apiVersion": "scheduler.grove.io/v1alpha1",
+        "kind": "PodGang",
+        "metadata": metadata(name, pcs, own),
+        "spec": {"podgroups": []},
+    }
 
 
 def podgang_manifest(

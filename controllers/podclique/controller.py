@@ -10,9 +10,9 @@ from api.plan import CacheView, Key
 from api.podgang import PodGang
 from api.settings import Settings
 from controllers.podclique.observe import Observed, observe
-from controllers.podclique.plan import plan
+from controllers.podclique.plan import failed, plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed, lifecycle, owner_keys
+from controllers.runtime.handlers import intent_changed, lifecycle, own_keys, owner_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podclique_controller")
@@ -28,7 +28,7 @@ def podclique_controller(view: CacheView, settings: Settings, workers: int) -> C
         field_manager=FIELD_MANAGER,
         root=PodClique,
         watches=(
-            Watch(PodClique, _own, (BY_OWNER, BY_PCS, BY_BASE_GANG, BY_SCALING_GROUP)),
+            Watch(PodClique, partial(own_keys, USER), (BY_OWNER, BY_PCS, BY_BASE_GANG, BY_SCALING_GROUP)),
             Watch(Pod, partial(_pod, view), (BY_OWNER, BY_CLIQUE), label_selector=labels.MANAGED_SELECTOR),
             Watch(PodGang, partial(_gang, view)),
             Watch(PodCliqueSet, partial(_set, view)),
@@ -43,14 +43,10 @@ def podclique_controller(view: CacheView, settings: Settings, workers: int) -> C
         ),
         observe=lambda cache, key, now: observe(cache, key, now, settings),
         plan=plan,
+        failed=failed,
         workers=workers,
         echo_delay_s=0.2,
     )
-
-
-def _own(old: PodClique | None, new: PodClique | None) -> Keys:
-    obj = new or old
-    return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
 
 
 def _pod(view: CacheView, old: Pod | None, new: Pod | None) -> Keys:
@@ -61,7 +57,7 @@ def _pod(view: CacheView, old: Pod | None, new: Pod | None) -> Keys:
         return
     if (old.spec.node_name if old else "") != (new.spec.node_name if new else ""):
         gang = scoped(pod.metadata.namespace, pod.metadata.labels.get(labels.PODGANG, ""))
-        yield from ((Key.of(c), USER) for c in view.by_index(PodClique, BY_BASE_GANG, gang))
+        yield from ((Key.of(c), ECHO) for c in view.by_index(PodClique, BY_BASE_GANG, gang))
 
 
 def _gang(view: CacheView, old: PodGang | None, new: PodGang | None) -> Keys:
@@ -89,5 +85,7 @@ def _group(view: CacheView, old: PodCliqueScalingGroup | None, new: PodCliqueSca
 
 
 def _templates(view: CacheView, old: ResourceClaimTemplate | None, new: ResourceClaimTemplate | None) -> Keys:
-    """Claims may wait for the template; a pass over a settled clique writes nothing."""
-    return [(Key.of(c), ECHO) for c in view.list(PodClique)]
+    """Claims may wait for the template: cliques of the sets whose templates share claims."""
+    for pcs in view.list(PodCliqueSet):
+        if any(t.resource_sharing for t in pcs.spec.template.cliques):
+            yield from _set(view, None, pcs)

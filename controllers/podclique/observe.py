@@ -10,7 +10,7 @@ from api.grove import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodCliqueT
 from api.indexes import BY_CLIQUE, BY_OWNER, scoped
 from api.names import template_name_of_member, template_name_of_standalone
 from api.objects.template import Membership, clique_template, group_of_clique
-from api.plan import CacheView, Key, Manifest
+from api.plan import CacheView, Key
 from api.podgang import PodGang
 from api.settings import Settings
 
@@ -44,10 +44,6 @@ class Observed:
     claim_templates: tuple[ResourceClaimTemplate, ...]
     settings: Settings
     now: datetime
-
-    def claim_template(self, namespace: str, name: str) -> Manifest | None:
-        """Spec of a ResourceClaimTemplate of the cluster."""
-        return next((t.spec for t in self.claim_templates if (t.metadata.namespace, t.metadata.name) == (namespace, name)), None)
 
 
 def observe(view: CacheView, key: Key, now: datetime, settings: Settings) -> Observed | None:
@@ -99,6 +95,11 @@ def _template(view: CacheView, pcs: PodCliqueSet, clique: PodClique, replica: in
     return clique_template(pcs, name), Membership(config, group, j)
 
 
+def _holds_node(pod: Pod) -> bool:
+    """Pods on their way out and finished ones do not count: an Anchor gang that is going must not open the gates of others."""
+    return bool(pod.spec.node_name) and not pod.metadata.deleting and not pod.finished
+
+
 def _progress(view: CacheView, namespace: str, gang: str) -> tuple[GroupProgress, ...] | None:
     base = view.get(PodGang, namespace, gang)
     if base is None:
@@ -106,7 +107,7 @@ def _progress(view: CacheView, namespace: str, gang: str) -> tuple[GroupProgress
     return tuple(
         GroupProgress(
             clique=group.name,
-            scheduled=sum(1 for p in view.by_index(Pod, BY_CLIQUE, scoped(namespace, group.name)) if p.spec.node_name),
+            scheduled=sum(_holds_node(p) for p in view.by_index(Pod, BY_CLIQUE, scoped(namespace, group.name))),
             minimum=group.min_replicas,
         )
         for group in base.spec.podgroups

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 
 from api import labels
-from api.core import Pod, ResourceClaim
+from api.core import Pod
 from api.grove import PodCliqueSet
-from api.objects.claims import claim_manifest, claims_of
-from api.plan import ApplyStatus, Create, Delete, Emit, Op, Plan, Ref, SetFinalizers, Why
-from api.reasons import Reason
+from api.lasterrors import MAX_DESCRIPTION, last_errors
+from api.objects.claims import claim_changes, claims_of, template_lookup
+from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why
 from controllers.podclique.gates import blocked_by, ungate
 from controllers.podclique.observe import Observed
-from controllers.podclique.pods import create_pod, free_indices, surplus
+from controllers.podclique.pods import create_pods, free_indices, surplus
 from controllers.podclique.status import status_of
 
-__all__ = ("plan",)
+__all__ = ("failed", "plan")
 
 
 def plan(o: Observed) -> Plan:
-    """Claims, then pods, then gates, then status. A clique whose PodCliqueSet is gone is left to the garbage collector."""
+    """Gates, claims, pods, status. A clique whose PodCliqueSet is gone is left to the garbage collector."""
     if o.clique.metadata.deleting:
         return _teardown(o)
     if o.pcs is None or o.pcs.metadata.deleting:
@@ -25,9 +25,19 @@ def plan(o: Observed) -> Plan:
     live = [p for p in o.pods if not p.metadata.deleting and not p.finished]
     claims, missing = _claims(o, o.pcs)
     pods = _pods(o, o.pcs, live) if not missing else ()
-    stages: list[Sequence[Op]] = [claims, pods, _events(o, pods), ungate(o, live), _status(o)]
+    told = _told(o, "ERR_SYNC_PCLQ_RESOURCE_CLAIM", missing[0].message) if missing else _status(o)
+    # Gates before pods: pods that exist must not wait for others that the API server refuses.
+    stages: list[Sequence[Op]] = [ungate(o, live), claims, pods, _events(o, pods), told]
     why = tuple(w for w in (blocked_by(o), *missing) if w is not None)
     return Plan(stages=tuple(tuple(s) for s in stages if s), why=why)
+
+
+def failed(o: Observed, outcome: Outcome) -> Plan:
+    """Status is written whatever happens to the pods; a refusal is told in status.lastErrors and by an event."""
+    if o.clique.metadata.deleting or o.pcs is None:
+        return Plan()
+    told = _told(o, "ERR_CREATE_POD", outcome.error) if outcome.result == "blocked" else _status(o)
+    return Plan(stages=(told,) if told else ())
 
 
 def _teardown(o: Observed) -> Plan:
@@ -43,31 +53,18 @@ def _pods(o: Observed, pcs: PodCliqueSet, live: Sequence[Pod]) -> tuple[Op, ...]
     """Finished pods are replaced: they hold an index but serve nothing."""
     gap = o.clique.spec.replicas - len(live)
     expected = o.clique.metadata.labels.get(labels.POD_TEMPLATE_HASH, "")
-    creates = [create_pod(o, pcs, i) for i in free_indices(live, gap)]
+    creates = create_pods(o, pcs, free_indices(live, gap))
     finished = [p for p in o.pods if p.finished and not p.metadata.deleting]
     victims = [*surplus(live, -gap, expected), *finished]
     return (*creates, *(Delete(Ref.of(p), p.metadata.resource_version) for p in victims))
 
 
 def _claims(o: Observed, pcs: PodCliqueSet) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
-    """ResourceClaims of this clique: missing ones, surplus ones, and templates that do not exist."""
     if o.template is None or not o.template.resource_sharing:
         return (), ()
     wanted = claims_of(o.clique.metadata.name, o.template.resource_sharing, range(o.clique.spec.replicas))
-    names, existing = {c.name for c in wanted}, {c.metadata.name for c in o.claims}
-    level = {labels.PODCLIQUE: o.clique.metadata.name}
-    ops: list[Op] = []
-    missing: list[Why] = []
-    for claim in wanted:
-        if claim.name in existing:
-            continue
-        manifest = claim_manifest(pcs, o.clique, claim, o.claim_template, level, labels.POD_INDEX)
-        if manifest is None:
-            missing.append(Why(Reason.CLAIM_UNALLOCATABLE, f"ResourceClaimTemplate {claim.template} does not exist"))
-        else:
-            ops.append(Create(ResourceClaim.KIND, manifest))
-    ops += [Delete(Ref.of(c)) for c in o.claims if c.metadata.name not in names and not c.metadata.deleting]
-    return tuple(ops), tuple(missing)
+    level = ({labels.PODCLIQUE: o.clique.metadata.name}, labels.POD_INDEX)
+    return claim_changes(pcs, o.clique, wanted, o.claims, template_lookup(o.claim_templates), level)
 
 
 def _events(o: Observed, pods: Sequence[Op]) -> tuple[Emit, ...]:
@@ -88,9 +85,20 @@ def _some(names: Sequence[str]) -> str:
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
-def _status(o: Observed) -> tuple[Op, ...]:
+def _told(o: Observed, code: str, description: str) -> tuple[Op, ...]:
+    """The status with an error, and an event when the error is new."""
+    before = (o.clique.status.last_errors or ()) if o.clique.status else ()
+    errors = last_errors(before, code, description, o.now)
+    known = [e.to_manifest() for e in before] == errors
+    event = () if known else (Emit(Ref.of(o.clique), "PodCreateFailed", description[:MAX_DESCRIPTION], "Warning"),)
+    return (*_status(o, errors), *event)
+
+
+def _status(o: Observed, errors: Sequence[Manifest] = ()) -> tuple[Op, ...]:
     live = [p for p in o.pods if not p.metadata.deleting]
     status = status_of(o, live)
+    if errors:
+        status["lastErrors"] = list(errors)
     before = o.clique.status
     lost = before is not None and before.scheduled_replicas > 0 and status["scheduledReplicas"] == 0
     ops: list[Op] = []

@@ -23,7 +23,7 @@ from api.objects.template import clique_template
 from api.plan import Create, Manifest
 from controllers.podclique.observe import Observed
 
-__all__ = ("create_pod", "free_indices", "surplus")
+__all__ = ("create_pods", "free_indices", "surplus")
 
 INIT_CONTAINER = "grove-initc"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a mount path, not a secret
@@ -55,11 +55,15 @@ def surplus(live: Sequence[Pod], excess: int, expected_hash: str) -> tuple[Pod, 
     return tuple(sorted(live, key=rank)[: max(0, excess)])
 
 
-def create_pod(o: Observed, pcs: PodCliqueSet, index: int) -> Create:
-    """The create of the pod with this index, under the first name that the cache does not know."""
-    clique = o.clique.metadata.name
-    taken = {p.metadata.name for p in o.pods}
-    names = (pod_name(clique, o.clique.metadata.uid, index, attempt) for attempt in count())
+def create_pods(o: Observed, pcs: PodCliqueSet, indices: Iterable[int]) -> list[Create]:
+    """The creates of the pods with these indices."""
+    taken = frozenset(p.metadata.name for p in o.pods)
+    return [_create_pod(o, pcs, index, taken) for index in indices]
+
+
+def _create_pod(o: Observed, pcs: PodCliqueSet, index: int, taken: frozenset[str]) -> Create:
+    """Under the first name that the cache does not know."""
+    names = (pod_name(o.clique.metadata.name, o.clique.metadata.uid, index, attempt) for attempt in count())
     free = list(islice((n for n in names if n not in taken), 1 + FALLBACK_NAMES))
     return Create(Pod.KIND, _pod(o, pcs, index, free[0]), match_labels=(labels.POD_INDEX,), fallback_names=tuple(free[1:]))
 

@@ -8,9 +8,9 @@ from api.indexes import BY_OWNER, BY_PCS, scoped
 from api.labels import MANAGED_SELECTOR
 from api.plan import CacheView, Key
 from controllers.podcliquescalinggroup.observe import Observed, observe
-from controllers.podcliquescalinggroup.plan import plan
+from controllers.podcliquescalinggroup.plan import failed, plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed, lifecycle, owner_keys
+from controllers.runtime.handlers import intent_changed, lifecycle, own_keys, owner_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podcliquescalinggroup_controller")
@@ -26,7 +26,7 @@ def podcliquescalinggroup_controller(view: CacheView, workers: int) -> Controlle
         field_manager=FIELD_MANAGER,
         root=PodCliqueScalingGroup,
         watches=(
-            Watch(PodCliqueScalingGroup, _own, (BY_PCS,)),
+            Watch(PodCliqueScalingGroup, partial(own_keys, USER), (BY_PCS,)),
             Watch(PodClique, partial(owner_keys, KIND, ECHO), (BY_OWNER,)),
             Watch(PodCliqueSet, partial(_set, view)),
             Watch(
@@ -39,14 +39,10 @@ def podcliquescalinggroup_controller(view: CacheView, workers: int) -> Controlle
         ),
         observe=observe,
         plan=plan,
+        failed=failed,
         workers=workers,
         echo_delay_s=0.1,
     )
-
-
-def _own(old: PodCliqueScalingGroup | None, new: PodCliqueScalingGroup | None) -> Keys:
-    obj = new or old
-    return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
 
 
 def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
@@ -57,5 +53,7 @@ def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) ->
 
 
 def _templates(view: CacheView, old: ResourceClaimTemplate | None, new: ResourceClaimTemplate | None) -> Keys:
-    """Claims may wait for the template: those groups are few, and a pass over a settled group writes nothing."""
-    return [(Key.of(g), ECHO) for g in view.list(PodCliqueScalingGroup)]
+    """Claims may wait for the template: groups of the sets whose groups share claims."""
+    for pcs in view.list(PodCliqueSet):
+        if any(g.resource_sharing for g in pcs.spec.template.pod_clique_scaling_groups or ()):
+            yield from _set(view, None, pcs)

@@ -9,7 +9,7 @@ from api.defaulting import default_podcliqueset
 from api.grove import PodClique, PodCliqueScalingGroup, PodCliqueScalingGroupConfig, PodCliqueSet
 from api.indexes import BY_OWNER
 from api.objects.template import group_config
-from api.plan import CacheView, Key, Manifest
+from api.plan import CacheView, Key
 
 __all__ = ("Observed", "observe")
 
@@ -26,10 +26,6 @@ class Observed:
     claims: tuple[ResourceClaim, ...]
     claim_templates: tuple[ResourceClaimTemplate, ...]
     now: datetime
-
-    def claim_template(self, namespace: str, name: str) -> Manifest | None:
-        """Spec of a ResourceClaimTemplate of the cluster."""
-        return next((t.spec for t in self.claim_templates if (t.metadata.namespace, t.metadata.name) == (namespace, name)), None)
 
 
 def observe(view: CacheView, key: Key, now: datetime) -> Observed | None:

@@ -6,18 +6,18 @@ Each live index is compared with the replica count: victims are not derived from
 from collections.abc import Sequence
 
 from api import labels
-from api.core import ResourceClaim
 from api.grove import PodClique, PodCliqueScalingGroupConfig, PodCliqueSet
+from api.lasterrors import MAX_DESCRIPTION, last_errors
 from api.names import member_clique_name
-from api.objects.claims import claim_manifest, claims_of
+from api.objects.claims import claim_changes, claims_of, template_lookup
 from api.objects.podclique import member_podclique
 from api.objects.template import Membership, clique_template
-from api.plan import ApplyStatus, Create, Delete, Emit, Op, Plan, Ref, SetFinalizers, Why
+from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why
 from api.reasons import Reason
 from controllers.podcliquescalinggroup.observe import Observed
 from controllers.podcliquescalinggroup.status import status_of
 
-__all__ = ("plan",)
+__all__ = ("failed", "plan")
 
 
 def plan(o: Observed) -> Plan:
@@ -30,8 +30,26 @@ def plan(o: Observed) -> Plan:
         return Plan(why=(Why(Reason.CONFLICT, f"PodCliqueSet {o.pcs.metadata.name} has no scaling group for {o.group.metadata.name}"),))
     claims, missing = _claims(o, o.pcs, o.config)
     cliques = _cliques(o, o.pcs, o.config) if not missing else ()
-    stages: list[Sequence[Op]] = [claims, cliques, _events(o, cliques), _status(o)]
+    told = _told(o, "ERR_SYNC_PCSG_RESOURCE_CLAIM", missing[0].message) if missing else _status(o)
+    stages: list[Sequence[Op]] = [claims, cliques, _events(o, cliques), told]
     return Plan(stages=tuple(tuple(s) for s in stages if s), why=missing)
+
+
+def failed(o: Observed, outcome: Outcome) -> Plan:
+    """Status is written whatever happens to the members; a refusal is told in status.lastErrors and by an event."""
+    if o.group.metadata.deleting or o.pcs is None:
+        return Plan()
+    told = _told(o, "ERR_CREATE_PODCLIQUES", outcome.error) if outcome.result == "blocked" else _status(o)
+    return Plan(stages=(told,) if told else ())
+
+
+def _told(o: Observed, code: str, description: str) -> tuple[Op, ...]:
+    """The status with an error, and an event when the error is new."""
+    before = (o.group.status.last_errors or ()) if o.group.status else ()
+    errors = last_errors(before, code, description, o.now)
+    known = [e.to_manifest() for e in before] == errors
+    event = () if known else (Emit(Ref.of(o.group), "PodCliqueCreateFailed", description[:MAX_DESCRIPTION], "Warning"),)
+    return (*_status(o, errors), *event)
 
 
 def _teardown(o: Observed) -> Plan:
@@ -61,20 +79,8 @@ def _cliques(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig
 
 def _claims(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
     wanted = claims_of(o.group.metadata.name, config.resource_sharing, range(o.group.spec.replicas))
-    names, existing = {c.name for c in wanted}, {c.metadata.name for c in o.claims}
-    level = {labels.PCSG: o.group.metadata.name}
-    ops: list[Op] = []
-    missing: list[Why] = []
-    for claim in wanted:
-        if claim.name in existing:
-            continue
-        manifest = claim_manifest(pcs, o.group, claim, o.claim_template, level, labels.PCSG_REPLICA_INDEX)
-        if manifest is None:
-            missing.append(Why(Reason.CLAIM_UNALLOCATABLE, f"ResourceClaimTemplate {claim.template} does not exist"))
-        else:
-            ops.append(Create(ResourceClaim.KIND, manifest))
-    ops += [Delete(Ref.of(c)) for c in o.claims if c.metadata.name not in names and not c.metadata.deleting]
-    return tuple(ops), tuple(missing)
+    level = ({labels.PCSG: o.group.metadata.name}, labels.PCSG_REPLICA_INDEX)
+    return claim_changes(pcs, o.group, wanted, o.claims, template_lookup(o.claim_templates), level)
 
 
 def _events(o: Observed, cliques: Sequence[Op]) -> tuple[Emit, ...]:
@@ -89,8 +95,10 @@ def _events(o: Observed, cliques: Sequence[Op]) -> tuple[Emit, ...]:
     return tuple(out)
 
 
-def _status(o: Observed) -> tuple[Op, ...]:
+def _status(o: Observed, errors: Sequence[Manifest] = ()) -> tuple[Op, ...]:
     status = status_of(o)
+    if errors:
+        status["lastErrors"] = list(errors)
     before = o.group.status
     if before is not None and before.to_manifest() == status:
         return ()

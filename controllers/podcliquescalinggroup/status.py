@@ -1,44 +1,50 @@
 """Status of a PodCliqueScalingGroup (grove.md §1.9, §1.10)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from api import labels
 from api.conditions import Wanted, merged
 from api.grove import PodClique
 from api.hashes import generation_hash, pod_template_hash
 from api.names import member_clique_name
-from api.objects.template import clique_template
 from api.plan import Manifest
 from controllers.podcliquescalinggroup.observe import Observed
 
 __all__ = ("status_of",)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Hashes of a converged member, computed once per pass: the set's generation, and the pod template of each clique name."""
+
+    generation: str
+    templates: Mapping[str, str]
+
+
 def status_of(o: Observed) -> Manifest:
     """The whole status as data. Only a replica all of whose PodCliques exist counts; updated implies available implies scheduled."""
-    group, replicas = o.group, o.group.spec.replicas
-    scheduled = available = updated = healthy = 0
-    for j in range(replicas):
-        cliques = _replica(o, j)
-        if cliques is None:
-            continue
-        healthy += not any(_condition(c, "MinAvailableBreached") == "True" for c in cliques)
-        if not all(_condition(c, "PodCliqueScheduled") == "True" for c in cliques):
-            continue
-        scheduled += 1
-        if not all(c.status and c.status.ready_replicas >= (c.spec.min_available or 0) for c in cliques):
-            continue
-        available += 1
-        updated += all(_converged(o, c) for c in cliques)
+    group = o.group
+    wanted, replicas = _wanted(o), _replicas(o)
+    complete = [r for r in replicas if r is not None]
+    healthy = sum(not any(_condition(c, "MinAvailableBreached") == "True" for c in r.values()) for r in complete)
+    scheduled = [r for r in complete if all(_condition(c, "PodCliqueScheduled") == "True" for c in r.values())]
+    available = [r for r in scheduled if all(c.status and c.status.ready_replicas >= (c.spec.min_available or 0) for c in r.values())]
     status: Manifest = {
-        "replicas": replicas,
-        "scheduledReplicas": scheduled,
-        "availableReplicas": available,
-        "updatedReplicas": updated,
+        "replicas": group.spec.replicas,
+        "scheduledReplicas": len(scheduled),
+        "availableReplicas": len(available),
+        "updatedReplicas": sum(_converged(r, wanted) for r in available),
         "selector": labels.selector_text(group.metadata.labels.get(labels.PART_OF, ""), {labels.PCSG: group.metadata.name}),
         "observedGeneration": group.metadata.generation,
     }
     before = [c.to_manifest() for c in (group.status.conditions or ())] if group.status else []
     status["conditions"] = merged(before, [_breach(healthy, group.spec.min_available)], o.now)
-    return {**status, **_hash(o)}
+    if wanted is not None and len(complete) == len(replicas) and all(_converged(r, wanted) for r in complete):
+        status["currentPodCliqueSetGenerationHash"] = wanted.generation
+    elif group.status is not None and group.status.current_pod_clique_set_generation_hash:
+        status["currentPodCliqueSetGenerationHash"] = group.status.current_pod_clique_set_generation_hash
+    return status
 
 
 def _breach(healthy: int, minimum: int) -> Wanted:
@@ -49,12 +55,24 @@ def _breach(healthy: int, minimum: int) -> Wanted:
     return Wanted("MinAvailableBreached", "False", "SufficientAvailablePodCliqueScalingGroupReplicas", text)
 
 
-def _replica(o: Observed, j: int) -> list[PodClique] | None:
-    """The PodCliques of replica j; None while one is missing or terminating."""
+def _replicas(o: Observed) -> list[dict[str, PodClique] | None]:
+    """The PodCliques of each replica by template name; None where one is missing or terminating."""
     live = {c.metadata.name: c for c in o.cliques if not c.metadata.deleting}
-    names = [member_clique_name(o.group.metadata.name, j, name) for name in o.group.spec.clique_names]
-    found = [live[n] for n in names if n in live]
-    return found if len(found) == len(names) else None
+    names = o.group.spec.clique_names
+    out: list[dict[str, PodClique] | None] = []
+    for j in range(o.group.spec.replicas):
+        found = {name: live.get(member_clique_name(o.group.metadata.name, j, name)) for name in names}
+        whole = {name: clique for name, clique in found.items() if clique is not None}
+        out.append(whole if len(whole) == len(names) else None)
+    return out
+
+
+def _wanted(o: Observed) -> _Wanted | None:
+    if o.pcs is None:
+        return None
+    priority_class = o.pcs.spec.template.priority_class_name or ""
+    templates = {c.name: pod_template_hash(c, priority_class) for c in o.pcs.spec.template.cliques if c.name in o.group.spec.clique_names}
+    return _Wanted(generation_hash(o.pcs), templates)
 
 
 def _condition(clique: PodClique, type_: str) -> str | None:
@@ -62,25 +80,13 @@ def _condition(clique: PodClique, type_: str) -> str | None:
     return next((c.status for c in conditions if c.type == type_), None)
 
 
-def _converged(o: Observed, clique: PodClique) -> bool:
-    """All pods of the clique carry the template that the PodCliqueSet asks for."""
-    template_name = clique.metadata.name.removeprefix(f"{o.group.metadata.name}-").split("-", 1)[-1]
-    template = clique_template(o.pcs, template_name) if o.pcs is not None else None
-    if o.pcs is None or template is None or clique.status is None:
-        return False
-    wanted = pod_template_hash(template, o.pcs.spec.template.priority_class_name or "")
-    return (
-        clique.metadata.labels.get(labels.POD_TEMPLATE_HASH) == wanted
-        and clique.status.current_pod_template_hash == wanted
-        and clique.status.current_pod_clique_set_generation_hash == generation_hash(o.pcs)
+def _converged(replica: Mapping[str, PodClique], wanted: _Wanted | None) -> bool:
+    """All pods of the replica carry the templates that the PodCliqueSet asks for."""
+    return wanted is not None and all(
+        clique.status is not None
+        and clique.metadata.labels.get(labels.POD_TEMPLATE_HASH) == wanted.templates.get(name)
+        and clique.status.current_pod_template_hash == wanted.templates.get(name)
+        and clique.status.current_pod_clique_set_generation_hash == wanted.generation
         and clique.status.updated_replicas >= (clique.spec.min_available or 0)
+        for name, clique in replica.items()
     )
-
-
-def _hash(o: Observed) -> Manifest:
-    """currentPodCliqueSetGenerationHash: set once every expected PodClique has converged, kept until then."""
-    replicas = [_replica(o, j) for j in range(o.group.spec.replicas)]
-    if o.pcs is not None and all(r is not None and all(_converged(o, c) for c in r) for r in replicas):
-        return {"currentPodCliqueSetGenerationHash": generation_hash(o.pcs)}
-    before = o.group.status.current_pod_clique_set_generation_hash if o.group.status else None
-    return {"currentPodCliqueSetGenerationHash": before} if before else {}

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 
 from api import labels
-from api.core import ResourceClaim
 from api.grove import PodClique, PodCliqueScalingGroup, PodCliqueScalingGroupConfig
 from api.names import clique_name, scaling_group_name
-from api.objects.claims import claim_manifest, claims_of
+from api.objects.claims import claim_changes, claims_of, template_lookup
 from api.objects.metadata import metadata
 from api.objects.podclique import standalone_podclique
-from api.objects.podgang import gang_shapes, podgang_manifest
+from api.objects.podgang import gang_shapes, podgang_identity
 from api.objects.scheduler import scheduler_of
 from api.objects.template import standalone_cliques
 from api.plan import Apply, Create, Delete, Manifest, Op, Ref, Why
 from api.podgang import PodGang
-from api.reasons import Reason
 from api.subset import contains
 from controllers.podcliqueset.observe import Observed
 
@@ -24,19 +22,8 @@ __all__ = ("claims", "cliques", "gangs", "groups")
 def claims(o: Observed) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
     """Set-level ResourceClaims, and the templates that do not exist."""
     wanted = claims_of(o.pcs.metadata.name, o.pcs.spec.template.resource_sharing, range(o.pcs.spec.replicas))
-    ops: list[Op] = []
-    missing: list[Why] = []
-    for claim in wanted:
-        if claim.name in o.claims:
-            continue
-        manifest = claim_manifest(o.pcs, o.pcs, claim, o.claim_template, {}, labels.PCS_REPLICA_INDEX)
-        if manifest is None:
-            missing.append(Why(Reason.CLAIM_UNALLOCATABLE, f"ResourceClaimTemplate {claim.template} does not exist"))
-        else:
-            ops.append(Create(ResourceClaim.KIND, manifest))
-    names = {c.name for c in wanted}
-    ops += [Delete(Ref.of(c)) for n, c in o.claims.items() if n not in names and not c.metadata.deleting]
-    return tuple(ops), tuple(missing)
+    lookup = template_lookup(o.claim_templates)
+    return claim_changes(o.pcs, o.pcs, wanted, o.claims.values(), lookup, ({}, labels.PCS_REPLICA_INDEX))
 
 
 def cliques(o: Observed) -> Iterator[Op]:
@@ -94,11 +81,10 @@ def _group(o: Observed, i: int, name: str, config: PodCliqueScalingGroupConfig, 
 
 
 def gangs(o: Observed) -> Iterator[Op]:
-    """Missing gangs are created without references; the PodGang controller keeps them from then on. Surplus ones are deleted first."""
+    """Missing gangs are created empty; what is in them is the PodGang controller's. Surplus ones are deleted first."""
     shapes = {shape.name: shape for shape in gang_shapes(o.pcs, o.groups)}
     yield from (Delete(Ref.of(g)) for n, g in o.gangs.items() if n not in shapes and not g.metadata.deleting)
     scheduler = scheduler_of(o.pcs, o.settings.default_scheduler)
-    for name, shape in shapes.items():
+    for name in shapes:
         if name not in o.gangs:
-            manifest = podgang_manifest(o.pcs, shape, references={}, level_keys=o.level_keys, scheduler=scheduler)
-            yield Create(PodGang.KIND, manifest)
+            yield Create(PodGang.KIND, podgang_identity(o.pcs, name, scheduler))

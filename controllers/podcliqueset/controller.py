@@ -14,7 +14,7 @@ from api.podgang import PodGang
 from controllers.podcliqueset.observe import Observed, observe
 from controllers.podcliqueset.plan import failed, plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed, lifecycle, owner_keys
+from controllers.runtime.handlers import lifecycle, own_keys, owner_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podcliqueset_controller")
@@ -29,7 +29,7 @@ def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> C
     """The controller, for the manager. `view` is what its handlers look up related objects in."""
     owned, echoed = partial(owner_keys, PodCliqueSet.KIND.kind, USER), partial(owner_keys, PodCliqueSet.KIND.kind, ECHO)
     watches: list[Watch[Any]] = [
-        Watch(PodCliqueSet, _own),
+        Watch(PodCliqueSet, partial(own_keys, USER)),
         Watch(PodClique, echoed, (BY_OWNER,)),
         Watch(PodCliqueScalingGroup, echoed, (BY_OWNER,)),
         Watch(PodGang, partial(lifecycle, echoed), (BY_OWNER,)),
@@ -49,11 +49,6 @@ def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> C
         workers=config.controllers.pod_clique_set.concurrent_syncs,
         echo_delay_s=ECHO_DELAY_S,
     )
-
-
-def _own(old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
-    obj = new or old
-    return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
 
 
 def _topology(view: CacheView, old: ClusterTopologyBinding | None, new: ClusterTopologyBinding | None) -> Keys:

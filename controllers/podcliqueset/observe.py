@@ -9,7 +9,7 @@ from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, 
 from api.indexes import BY_OWNER
 from api.objects.topology import level_keys, topology_name
 from api.operatorconfig import OperatorConfiguration
-from api.plan import CacheView, Key, Manifest
+from api.plan import CacheView, Key
 from api.podgang import PodGang
 from api.settings import Settings, settings_of
 from api.validation import Validation, validate_create, validate_update
@@ -45,10 +45,6 @@ class Observed:
     def level_keys(self) -> dict[str, str] | None:
         """Domain → node label key, None when no topology is in effect."""
         return level_keys(self.binding) if self.binding is not None and self.settings.topology_enabled else None
-
-    def claim_template(self, namespace: str, name: str) -> Manifest | None:
-        """Spec of a ResourceClaimTemplate of the cluster."""
-        return next((t.spec for t in self.claim_templates if (t.metadata.namespace, t.metadata.name) == (namespace, name)), None)
 
 
 def observe(view: CacheView, key: Key, now: datetime, config: OperatorConfiguration) -> Observed | None:

@@ -1,18 +1,21 @@
 """What to do about one PodCliqueSet. Pure and total: user mistakes become conditions (grove.md §2.2)."""
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from api import labels
 from api.fielderrors import aggregate
-from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why, kind_of
+from api.lasterrors import last_errors
+from api.plan import ApplyStatus, Create, Delete, Emit, Op, Outcome, Plan, Ref, SetFinalizers, Why, kind_of
 from api.reasons import Reason
 from controllers.podcliqueset import children
 from controllers.podcliqueset.infra import infrastructure, waits_for_token
 from controllers.podcliqueset.observe import Observed
-from controllers.podcliqueset.status import MAX_MESSAGE, last_errors, status_of
+from controllers.podcliqueset.status import MAX_MESSAGE, TEMPLATE_NOT_APPLIED, TEMPLATE_TEXT, status_of, template_changed
 
 __all__ = ("failed", "plan")
 
+TOKEN_PATIENCE = timedelta(seconds=10)
 CODES = {
     "ServiceAccount": "ERR_SYNC_SERVICEACCOUNT",
     "Role": "ERR_SYNC_ROLE",
@@ -36,29 +39,55 @@ def plan(o: Observed) -> Plan:
         return Plan(stages=_stages([_invalid_event(o), _status(o, synced=False)]), why=(why,))
     claims, missing = children.claims(o)
     first: list[Sequence[Op]] = [_finalizer(o), (*infrastructure(o), *claims)]
-    if missing or waits_for_token(o):
-        waiting = missing or (Why(Reason.WAITING_FOR_STARTUP_ORDER, "the startup waiter's service account token is not minted yet"),)
-        return Plan(stages=_stages([*first, _status(o, synced=False)]), why=waiting)
+    if missing:
+        return Plan(
+            stages=_stages([*first, *_told(o, "ERR_SYNC_PCS_RESOURCE_CLAIM", "ResourceClaimCreateFailed", missing[0].message)]), why=missing
+        )
+    if waits_for_token(o):
+        why = Why(Reason.WAITING_FOR_STARTUP_ORDER, "the token of the startup waiter's service account is not minted yet")
+        return Plan(stages=_stages([*first, *_late_token(o, why)]), why=(why,), requeue_at=o.now + TOKEN_PATIENCE)
     cliques, groups, gangs = tuple(children.cliques(o)), tuple(children.groups(o)), tuple(children.gangs(o))
     ops = (*cliques, *groups, *gangs)
-    return Plan(stages=_stages([*first, cliques, (*groups, *gangs), _events(o, ops), _status(o, synced=True)]))
+    told = _template_event(o)
+    return Plan(stages=_stages([*first, cliques, (*groups, *gangs), _events(o, ops), told, _status(o, synced=not template_changed(o))]))
 
 
 def failed(o: Observed, outcome: Outcome) -> Plan:
     """What to tell the user when the API server refused an operation for good: status.lastErrors and an event, nothing else."""
     op = outcome.failed_op
-    if op is None or o.pcs.metadata.deleting:
+    if op is None or outcome.result != "blocked" or o.pcs.metadata.deleting:
         return Plan()
     kind = kind_of(op).kind
-    status = _with_error(o, CODES.get(kind, f"ERR_SYNC_{kind.upper()}"), outcome.error)
+    code = CODES.get(kind, f"ERR_SYNC_{kind.upper()}")
+    return Plan(stages=_stages(_told(o, code, f"{kind}CreateOrUpdateFailed", outcome.error)))
+
+
+def _told(o: Observed, code: str, reason: str, description: str) -> tuple[Sequence[Op], ...]:
+    """An error in status.lastErrors, and an event when it is new."""
+    before = o.pcs.status.last_errors if o.pcs.status else ()
+    errors = last_errors(before, code, description, o.now)
+    status = {**status_of(o, synced=False), "lastErrors": errors}
     if o.pcs.status is not None and o.pcs.status.to_manifest() == status:
-        return Plan()
-    event = Emit(Ref.of(o.pcs), f"{kind}CreateOrUpdateFailed", outcome.error, "Warning")
-    return Plan(stages=((ApplyStatus(Ref.of(o.pcs), status),), (event,)))
+        return ()
+    known = [e.to_manifest() for e in before or ()] == errors
+    event = () if known else (Emit(Ref.of(o.pcs), reason, description[:MAX_MESSAGE], "Warning"),)
+    return (ApplyStatus(Ref.of(o.pcs), status),), event
 
 
-def _with_error(o: Observed, code: str, description: str) -> Manifest:
-    return {**status_of(o, synced=False), "lastErrors": last_errors(o, code, description)}
+def _late_token(o: Observed, why: Why) -> tuple[Sequence[Op], ...]:
+    """Tokens are minted at once where a token controller runs; where none does, the user has to be told."""
+    created = o.pcs.metadata.creation_timestamp
+    if created is None or o.now - created < TOKEN_PATIENCE:
+        return (_status(o, synced=False),)
+    text = f"{why.message}: kube-controller-manager's token controller has to run, or set grovekeeper.token to projected"
+    return _told(o, "ERR_GET_SECRET", "SecretNotReady", text)
+
+
+def _template_event(o: Observed) -> tuple[Emit, ...]:
+    said = any(c.type == TEMPLATE_NOT_APPLIED for c in (o.pcs.status.conditions or ())) if o.pcs.status else False
+    if said or not template_changed(o):
+        return ()
+    return (Emit(Ref.of(o.pcs), TEMPLATE_NOT_APPLIED, TEMPLATE_TEXT, "Warning"),)
 
 
 def _stages(stages: Iterable[Sequence[Op]]) -> tuple[tuple[Op, ...], ...]:

@@ -7,17 +7,22 @@ from api.conditions import Wanted, merged
 from api.fielderrors import aggregate
 from api.grove import PodClique, PodCliqueScalingGroup
 from api.hashes import generation_hash, pod_template_hash
+from api.lasterrors import last_errors
 from api.names import clique_name, scaling_group_name
 from api.objects.template import standalone_cliques
 from api.objects.topology import constraint_domains, level_keys, topology_name
 from api.plan import Manifest
 from api.reasons import Reason
-from api.timestamps import rfc3339
 from controllers.podcliqueset.observe import Observed
 
-__all__ = ("MAX_MESSAGE", "last_errors", "status_of")
+__all__ = ("MAX_MESSAGE", "TEMPLATE_NOT_APPLIED", "TEMPLATE_TEXT", "status_of", "template_changed")
 
 MAX_MESSAGE = 1024
+TEMPLATE_NOT_APPLIED = "TemplateNotApplied"
+TEMPLATE_TEXT = (
+    "The pod templates have changed, and running PodCliques keep the ones they were made with. New replicas use the new templates; "
+    "delete a PodClique to have it made anew."
+)
 
 
 def status_of(o: Observed, *, synced: bool) -> Manifest:
@@ -49,18 +54,9 @@ def status_of(o: Observed, *, synced: bool) -> Manifest:
         live = [c.to_manifest() for c in (before.conditions or ())] if before else []
         status["conditions"] = merged(live, conditions, o.now)
     if o.validation.errors:
-        status["lastErrors"] = last_errors(o, "ERR_VALIDATE_CREATE_PODCLIQUESET", aggregate(o.validation.errors))
+        text = aggregate(o.validation.errors)
+        status["lastErrors"] = last_errors(before.last_errors if before else (), "ERR_VALIDATE_CREATE_PODCLIQUESET", text, o.now)
     return status
-
-
-def last_errors(o: Observed, code: str, description: str) -> list[Manifest]:
-    """One error; the time stays that of its first occurrence, so a repeated failure rewrites nothing."""
-    text = description[:MAX_MESSAGE]
-    live = (o.pcs.status.last_errors or ()) if o.pcs.status else ()
-    for error in live:
-        if (error.code, error.description) == (code, text):
-            return [error.to_manifest()]
-    return [{"code": code, "description": text, "observedAt": rfc3339(o.now)}]
 
 
 def _children(o: Observed, i: int, names: Collection[str]) -> tuple[dict[str, PodClique] | None, list[PodCliqueScalingGroup] | None]:
@@ -90,12 +86,20 @@ def _clique_updated(clique: PodClique, template_hash: str, generation: str) -> b
     )
 
 
+def template_changed(o: Observed) -> bool:
+    """True when the pod templates are not those that the running pods were made from. Rolling them is not built yet, so it is said."""
+    before = o.pcs.status.current_generation_hash if o.pcs.status else None
+    return before is not None and before != generation_hash(o.pcs)
+
+
 def _conditions(o: Observed) -> list[Wanted]:
     out: list[Wanted] = []
     generation = o.pcs.metadata.generation
     if o.validation.errors:
         text = aggregate(o.validation.errors)[:MAX_MESSAGE]
         out.append(Wanted("InvalidSpec", "True", Reason.INVALID_SPEC, text, generation))
+    if template_changed(o):
+        out.append(Wanted(TEMPLATE_NOT_APPLIED, "True", "UpdateNotSupported", TEMPLATE_TEXT, generation))
     if (topology := _topology(o)) is not None:
         out.append(topology)
     return out

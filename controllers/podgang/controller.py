@@ -13,7 +13,7 @@ from api.settings import Settings
 from controllers.podgang.observe import Observed, observe
 from controllers.podgang.plan import plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed
+from controllers.runtime.handlers import intent_changed, own_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podgang_controller")
@@ -28,7 +28,7 @@ def podgang_controller(view: CacheView, settings: Settings, workers: int) -> Con
         field_manager=FIELD_MANAGER,
         root=PodGang,
         watches=(
-            Watch(PodGang, _own, (BY_PCS,)),
+            Watch(PodGang, partial(own_keys, USER), (BY_PCS,)),
             Watch(Pod, _pod, (BY_CLIQUE,), label_selector=labels.MANAGED_SELECTOR),
             Watch(PodClique, _clique),
             Watch(PodCliqueSet, partial(_set, view)),
@@ -39,11 +39,6 @@ def podgang_controller(view: CacheView, settings: Settings, workers: int) -> Con
         workers=workers,
         echo_delay_s=0.2,
     )
-
-
-def _own(old: PodGang | None, new: PodGang | None) -> Keys:
-    obj = new or old
-    return [(Key.of(obj), USER)] if obj is not None and intent_changed(old, new) else []
 
 
 def _labelled(priority: int, old: Object | None, new: Object | None) -> Keys:

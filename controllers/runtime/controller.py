@@ -56,7 +56,7 @@ class ControllerSpec(Generic[O]):
 
     `root` is the kind that keys name; it has to be among the watches. All its keys are reconciled when a term begins.
     `echo_delay_s`: how long a key waits after an event of priority ECHO or lower, so that many of them become one reconcile.
-    `failed` makes the plan that tells the user of an operation that was refused (outcome blocked); without it only the log tells.
+    `failed` makes the plan that tells the user when a plan ended early (outcome blocked or backoff); without it only the log tells.
     """
 
     name: str
@@ -100,7 +100,7 @@ class ReconcileLoop(Generic[O]):
             return Outcome()
         plan = self._spec.plan(seen)
         outcome = await self._executor.run(key, plan, uid)
-        if outcome.result == "blocked" and self._spec.failed is not None:
+        if outcome.result in ("blocked", "backoff") and self._spec.failed is not None:
             await self._executor.tell(key, self._spec.failed(seen, outcome), uid)
         if outcome.result == "done" and plan.requeue_at is not None:
             return Outcome("after", max(_SOONEST_S, (plan.requeue_at - self._clock.now()).total_seconds()))

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from api.plan import Key, Object
 
-__all__ = ("intent_changed", "lifecycle", "owner_keys")
+__all__ = ("intent_changed", "lifecycle", "own_keys", "owner_keys")
 
 Keys: TypeAlias = Iterable[tuple[Key, int]]
 
@@ -23,6 +23,12 @@ def intent_changed(old: Object | None, new: Object | None) -> bool:
         or before.annotations != after.annotations
         or before.finalizers != after.finalizers
     )
+
+
+def own_keys(priority: int, old: Object | None, new: Object | None) -> list[tuple[Key, int]]:
+    """The object itself, when more than its status changed."""
+    obj = new or old
+    return [(Key.of(obj), priority)] if obj is not None and intent_changed(old, new) else []
 
 
 def owner_keys(kind: str, priority: int, old: Object | None, new: Object | None) -> list[tuple[Key, int]]:

@@ -8,13 +8,13 @@ import pytest
 from api import labels
 from api.core import Pod
 from api.grove import PodClique
-from api.plan import ApplyStatus, Create, Delete, Key, Plan, SetFinalizers, Ungate
+from api.plan import ApplyStatus, Create, Delete, Emit, Key, Outcome, Plan, SetFinalizers, Ungate
 from api.podgang import PodGang
 from api.reasons import Reason
 from api.settings import Settings
 from cli.world import World
 from controllers.podclique.observe import observe
-from controllers.podclique.plan import plan
+from controllers.podclique.plan import failed, plan
 from tests.unit.worlds import clique, podcliqueset, settled
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -216,3 +216,33 @@ def test_startup_order_adds_the_waiter_last_with_the_parents_minimum() -> None:
     pod = pods(world, "chat-0-b")[0]
     assert [c["name"] for c in pod["spec"]["initContainers"]] == ["warm", "grove-initc"]
     assert pod["spec"]["initContainers"][-1]["args"] == ["--podcliques=chat-0-ab:2"]
+
+
+def test_a_refused_create_still_opens_gates_and_writes_the_status() -> None:
+    world = settled(podcliqueset(clique("w", 2)))
+    rescale(world, "chat-0-w", 3)
+    seen = observe(world, Key("serving", "chat-0-w"), NOW, Settings())
+    assert seen is not None
+    kinds = [type(op) for op in plan(seen).ops]
+    assert kinds.index(Ungate) < kinds.index(Create)
+    refused = Outcome("blocked", 60.0, "QuotaExceeded: exceeded quota: pods", plan(seen).ops[-1])
+    told = failed(seen, refused)
+    assert status_of(told)["replicas"] == 2
+    assert [e["code"] for e in status_of(told)["lastErrors"]] == ["ERR_CREATE_POD"]
+    assert [op.reason for op in told.ops if isinstance(op, Emit)] == ["PodCreateFailed"]
+    live = next(m for m in world.of_kind(PodClique.KIND))
+    world.put({**live, "status": status_of(told)})
+    again = observe(world, Key("serving", "chat-0-w"), NOW + timedelta(minutes=5), Settings())
+    assert again is not None
+    assert not failed(again, refused).ops, "the same refusal is not told twice"
+    assert "lastErrors" not in status_of(plan(again)), "a pass that succeeds clears it"
+
+
+def test_an_anchor_pod_on_its_way_out_opens_no_gate() -> None:
+    world = settled(podcliqueset(clique("w"), podCliqueScalingGroups=[GROUP]))
+    (anchor,) = pods(world, "chat-0-g-0-w")
+    bind(world, anchor)
+    assert [op for op in planned(world, "chat-0-g-1-w").ops if isinstance(op, Ungate)]
+    (bound,) = pods(world, "chat-0-g-0-w")
+    world.put({**bound, "metadata": {**bound["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    assert not [op for op in planned(world, "chat-0-g-1-w").ops if isinstance(op, Ungate)]

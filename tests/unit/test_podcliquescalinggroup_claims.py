@@ -6,7 +6,7 @@ from typing import Any
 from api import labels
 from api.core import ResourceClaim
 from api.grove import PodClique, PodCliqueScalingGroup
-from api.plan import Create, Key, Plan
+from api.plan import ApplyStatus, Create, Key, Plan
 from api.reasons import Reason
 from cli.world import World
 from controllers.podcliquescalinggroup.observe import observe
@@ -82,4 +82,6 @@ def test_members_wait_for_a_missing_claim_template() -> None:
     world = settled(shared({"name": "nvme", "scope": "AllReplicas"}))
     p = planned(world)
     assert created(p, PodClique) == []
-    assert [(w.reason, w.message) for w in p.why] == [(Reason.CLAIM_UNALLOCATABLE, "ResourceClaimTemplate nvme does not exist")]
+    missing = "ResourceClaimTemplate serving/nvme does not exist: create it, or correct resourceSharing"
+    assert [(w.reason, w.message) for w in p.why] == [(Reason.CLAIM_UNALLOCATABLE, missing)]
+    assert [e["description"] for op in p.ops if isinstance(op, ApplyStatus) for e in op.status["lastErrors"]] == [missing]

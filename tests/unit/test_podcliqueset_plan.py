@@ -9,7 +9,7 @@ from api import labels
 from api.core import ResourceClaim, Role, RoleBinding, Secret, Service, ServiceAccount
 from api.grove import PodClique, PodCliqueSet
 from api.operatorconfig import OperatorConfiguration
-from api.plan import Apply, Create, Delete, Emit, Key, Outcome, Plan, SetFinalizers
+from api.plan import Apply, ApplyStatus, Create, Delete, Emit, Key, Outcome, Plan, SetFinalizers
 from api.podgang import PodGang
 from api.reasons import Reason
 from cli.world import World
@@ -173,7 +173,9 @@ def test_missing_claim_templates_hold_the_cliques_back() -> None:
     world = fresh(podcliqueset(clique("w"), resourceSharing=sharing))
     p = planned(world)
     assert created(p, PodClique) == []
-    assert [w.message for w in p.why] == [f"ResourceClaimTemplate {n} does not exist" for n in ("gpus", "nics")]
+    missing = "ResourceClaimTemplate serving/{} does not exist: create it, or correct resourceSharing"
+    assert [w.message for w in p.why] == [missing.format(n) for n in ("gpus", "nics")]
+    assert [e["description"] for op in p.ops if isinstance(op, ApplyStatus) for e in op.status["lastErrors"]] == [missing.format("gpus")]
     for name in ("gpus", "nics"):
         meta = {"name": name, "namespace": "serving"}
         world.put({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": meta, "spec": {"spec": {"x": name}}})
@@ -247,3 +249,22 @@ def test_a_repaired_set_comes_up_and_forgets_what_was_wrong() -> None:
     assert "conditions" not in status
     assert "lastErrors" not in status
     assert status["observedGeneration"] == 1
+
+
+def test_a_changed_template_is_said_to_be_pending_once_and_keeps_the_generation_unobserved() -> None:
+    world = settled(podcliqueset(clique("w")))
+    (live,) = world.of_kind(PodCliqueSet.KIND)
+    first = planned(world)
+    (status,) = [op.status for op in first.ops if isinstance(op, ApplyStatus)]
+    assert status["observedGeneration"] == 1
+    changed = podcliqueset(clique("w", podSpec={"containers": [{"name": "engine", "image": "registry.local/engine:2"}]}))
+    world.put({**live, "spec": changed["spec"], "status": {**status, "observedGeneration": 0}})
+    p = planned(world)
+    (told,) = [op.status for op in p.ops if isinstance(op, ApplyStatus)]
+    assert [c["reason"] for c in told["conditions"] if c["type"] == "TemplateNotApplied"] == ["UpdateNotSupported"]
+    assert told.get("observedGeneration", 0) == 0
+    assert [op.reason for op in p.ops if isinstance(op, Emit)] == ["TemplateNotApplied"]
+    assert not [op for op in p.ops if isinstance(op, (Create, Delete))]
+    (now,) = world.of_kind(PodCliqueSet.KIND)
+    world.put({**now, "status": told})
+    assert not planned(world).ops
