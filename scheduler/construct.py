@@ -190,7 +190,7 @@ class Search:
         sizes = [int(board.vectors[n, column]) for n in wanted]
         if not all(sizes) or any(b % a for a, b in pairwise(sorted(sizes))):
             return False
-        room = board.room[rows]
+        room = board.room[rows].astype(np.float64)  # products of bytes and bytes do not fit into 64 bits
         others = [c for c in range(board.vectors.shape[1]) if c != column]
         return all(
             (room[:, c] * s >= int(board.vectors[n, c]) * room[:, column]).all() for c in others for n, s in zip(wanted, sizes, strict=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from api import labels
 from api.core import Pod
-from api.grove import ClusterTopologyBinding
+from api.grove import ClusterTopologyBinding, PodClique
 from api.plan import Why
 from api.podgang import PodGang, PodGangTopologyConstraint, PodGroup, TopologyConstraintGroupConfig
 from api.reasons import Reason
@@ -15,7 +15,7 @@ from scheduler.antiaffinity import host_terms
 from scheduler.eligibility import rules_of, selects
 from scheduler.model import AntiTerm, Gang, Group, Member, MemberState, Scope, Shape
 from scheduler.refusals import refusal
-from scheduler.requests import pod_request
+from scheduler.requests import read_request
 
 __all__ = ("GangContext", "build_gang", "level_keys")
 
@@ -54,7 +54,7 @@ def build_gang(podgang: PodGang, pods: Iterable[Pod], context: GangContext) -> G
     by_name = {p.metadata.name: p for p in pods if p.metadata.namespace == meta.namespace}
     reader = _Reader(podgang, context)
     chosen = {g.name: reader.pods_of(g, by_name) for g in podgang.spec.podgroups}
-    groups = _with_apart(tuple(_group(g, chosen[g.name], meta.namespace, context.assumed) for g in podgang.spec.podgroups))
+    groups = _with_apart(tuple(_group(g, chosen[g.name], reader) for g in podgang.spec.podgroups))
     root = reader.root()
     own = [p for found in chosen.values() for p in found]
     if context.mode == "binder" and reader.problem is None:
@@ -70,7 +70,7 @@ def build_gang(podgang: PodGang, pods: Iterable[Pod], context: GangContext) -> G
         created=meta.creation_timestamp.astimezone(UTC).isoformat() if meta.creation_timestamp else "",
         base=_base(podgang, own),
         problem=reader.problem,
-        stale=_unlisted(podgang, by_name.values()),
+        stale=_unlisted(podgang, own, by_name.values()),
         warnings=tuple(reader.warnings),
     )
 
@@ -104,6 +104,20 @@ class _Reader:
                 continue
             found.append(pod)
         return found
+
+    def member(self, pod: Pod, group: str) -> Member:
+        """One pod of a group. An amount that is no quantity, stored before it could be refused, leaves the gang without a plan."""
+        node = pod.spec.node_name or self.context.assumed.get(pod.metadata.uid, "")
+        if pod.status.phase == "Succeeded":
+            state = MemberState.SUCCEEDED
+        elif node:
+            state = MemberState.PLACED
+        else:
+            state = MemberState.GATED if pod.spec.scheduling_gates else MemberState.PENDING
+        request, problem = read_request(pod)
+        if problem:
+            self._fail(Reason.INVALID_SPEC, f"Pod {pod.metadata.name} asks for {problem}. Correct the resources of its template.")
+        return Member(pod.metadata.uid, pod.metadata.name, Shape(group, request, rules_of(pod)), state, node, pod.spec.priority)
 
     def root(self) -> Scope:
         """The tree of scopes: configs first, then the groups that no config holds."""
@@ -182,17 +196,17 @@ class _Reader:
         self.warnings.append(Why(reason, message))
 
 
-def _group(group: PodGroup, pods: list[Pod], namespace: str, assumed: Mapping[str, str]) -> Group:
-    members = sorted((_placing_order(p), _member(p, group.name, assumed)) for p in pods)
+def _group(group: PodGroup, pods: list[Pod], reader: _Reader) -> Group:
+    members = [reader.member(p, group.name) for p in sorted(pods, key=_placing_order)]
     anti: list[AntiTerm] = []
     for pod in pods:
         anti += [term for term in host_terms(pod) if term not in anti]
     first = min(pods, key=_placing_order).metadata.labels if pods else {}
     return Group(
         name=group.name,
-        namespace=namespace,
+        namespace=reader.podgang.metadata.namespace,
         min=max(0, group.min_replicas),
-        members=tuple(member for _, member in members),
+        members=tuple(members),
         listed=len(group.pod_references),
         anti=tuple(anti),
         labels=tuple(sorted(first.items())),
@@ -202,18 +216,6 @@ def _group(group: PodGroup, pods: list[Pod], namespace: str, assumed: Mapping[st
 def _placing_order(pod: Pod) -> tuple[int, int, str]:
     index = labels.index_of(pod.metadata.labels, labels.POD_INDEX)
     return -pod.spec.priority, NO_INDEX if index is None else index, pod.metadata.name
-
-
-def _member(pod: Pod, group: str, assumed: Mapping[str, str]) -> Member:
-    node = pod.spec.node_name or assumed.get(pod.metadata.uid, "")
-    if pod.status.phase == "Succeeded":
-        state = MemberState.SUCCEEDED
-    elif node:
-        state = MemberState.PLACED
-    else:
-        state = MemberState.GATED if pod.spec.scheduling_gates else MemberState.PENDING
-    shape = Shape(group, pod_request(pod), rules_of(pod))
-    return Member(pod.metadata.uid, pod.metadata.name, shape, state, node, pod.spec.priority)
 
 
 def _with_apart(groups: tuple[Group, ...]) -> tuple[Group, ...]:
@@ -255,12 +257,20 @@ def _base(podgang: PodGang, pods: list[Pod]) -> str:
     return next((found for s in sources if (found := s.get(labels.BASE_PODGANG, ""))), "")
 
 
-def _unlisted(podgang: PodGang, pods: Iterable[Pod]) -> Why | None:
-    """Live, ungated pods of the gang that it does not list: gates open only for listed pods, so a newer PodGang is on its way."""
+def _unlisted(podgang: PodGang, own: list[Pod], pods: Iterable[Pod]) -> Why | None:
+    """Live, ungated pods of the gang that it does not list: gates open only for listed pods, so a newer PodGang is on its way.
+
+    Only a PodClique's pods with a scheduler that listed ones (`own`) have too: a copy for debugging, or a pod that another scheduler
+    places, will never be listed.
+    """
     listed = {r.name for g in podgang.spec.podgroups for r in g.pod_references}
+    schedulers = {p.spec.scheduler_name for p in own}
     name = podgang.metadata.name
     strays = sorted(
-        p.metadata.name for p in pods if p.metadata.labels.get(labels.PODGANG) == name and p.metadata.name not in listed and _is_waiting(p)
+        p.metadata.name
+        for p in pods
+        if p.metadata.labels.get(labels.PODGANG) == name and p.metadata.name not in listed and _is_waiting(p)
+        if p.spec.scheduler_name in schedulers and p.metadata.controller and p.metadata.controller.kind == PodClique.KIND.kind
     )
     if not strays:
         return None

@@ -15,7 +15,7 @@ from scheduler.antiaffinity import host_terms
 from scheduler.eligibility import NodeFacts, facts_of, selects
 from scheduler.model import AntiTerm, Group, Plan
 from scheduler.nodetable import NodeTable
-from scheduler.requests import BASIC, Request, node_capacity, pod_request
+from scheduler.requests import BASIC, Request, pod_request, read_capacity
 from scheduler.topology import Ints
 
 __all__ = ("STUCK_AFTER", "ClusterState", "PodRecord", "Snapshot", "commit", "repels")
@@ -116,10 +116,14 @@ def _matches(group: Group, other: Group) -> bool:
 
 
 class ClusterState:
-    """Follows nodes and pods; each update costs the same whatever the size of the cluster. Not thread-safe."""
+    """Follows nodes and pods; each update costs the same whatever the size of the cluster. Not thread-safe.
+
+    `n_unreadable` counts node updates with an amount that is no quantity; the node has nothing of that resource.
+    """
 
     def __init__(self) -> None:
         self.version = 0
+        self.n_unreadable = 0
         self._table = NodeTable()
         self._shared = False
         self._columns = {name: i for i, name in enumerate(BASIC)}
@@ -138,7 +142,9 @@ class ClusterState:
 
     def set_node(self, node: Node) -> None:
         """Adds a node or takes over its new state."""
-        facts, capacity = facts_of(node), node_capacity(node)
+        facts = facts_of(node)
+        capacity, problem = read_capacity(node)
+        self.n_unreadable += bool(problem)
         known = self._table.row_of.get(facts.name)
         for name in capacity:
             self._column(name)
@@ -153,7 +159,8 @@ class ClusterState:
         if known is None:
             self._used[row] = 0
             for record in self._by_node.get(facts.name, {}).values():
-                self._used[row] += self._vector(record.request)
+                vector = self._vector(record.request)  # may widen `_used`, so it comes first
+                self._used[row] += vector
 
     def remove_node(self, name: str) -> None:
         """Forgets a node. Its pods are kept in mind until they are removed too."""
@@ -204,7 +211,8 @@ class ClusterState:
         for record in self._deleting.values():
             row = self._table.row_of.get(record.node)
             if row is not None and record.deleting_at is not None and now - record.deleting_at <= STUCK_AFTER:
-                soon[row] += self._vector(record.request)
+                vector = self._vector(record.request)  # no wider than `soon`: the pod's room was taken from that row before
+                soon[row] += vector
         pods = {namespace: records.copy() for namespace, records in self._by_namespace.items()}
         free = self._allocatable - self._used
         return Snapshot(self.version, self._table, dict(self._columns), free, soon, pods, self._guarded.copy())
@@ -268,7 +276,8 @@ class ClusterState:
         self._deleting.pop(record.uid, None)
         row = self._table.row_of.get(record.node)
         if row is not None:
-            self._used[row] -= self._vector(record.request)
+            vector = self._vector(record.request)
+            self._used[row] -= vector
 
 
 def commit(snapshot: Snapshot, plan: Plan, groups: Mapping[str, Group]) -> None:

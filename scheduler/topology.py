@@ -18,7 +18,7 @@ OUTSIDE = -1
 
 
 class TreeIndex:
-    """Domain numbers per level and row. Numbers only grow; `copy` shares what is append-only.
+    """Domain numbers per level and row. Numbers only grow.
 
     `domains`: int64 [levels, rows], -1 for rows outside.
     """
@@ -32,10 +32,11 @@ class TreeIndex:
         self._ranks: dict[tuple[int, int], Ints] = {}
 
     def copy(self) -> "TreeIndex":
-        """An index whose rows can be changed without changing this one's."""
+        """An index that shares nothing with this one, which a plan may be reading in another thread."""
         twin = TreeIndex(self.keys, 0)
         twin.domains = self.domains.copy()
-        twin._paths, twin._ids, twin._parents, twin._ranks = self._paths, self._ids, self._parents, self._ranks
+        twin._paths, twin._parents = [p.copy() for p in self._paths], [p.copy() for p in self._parents]
+        twin._ids, twin._ranks = [i.copy() for i in self._ids], self._ranks.copy()
         return twin
 
     def resize(self, rows: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from api.core import LabelSelector, Node, Pod
 from scheduler.eligibility import Cause, exclusion, facts_of, rules_of, selects
-from scheduler.requests import node_capacity, pod_request
+from scheduler.requests import MOST, node_capacity, pod_request, read_capacity, read_request
 
 NOT_READY = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
 GPU_TAINT = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
@@ -96,3 +96,20 @@ def test_pod_request(spec: dict[str, Any], request_: dict[str, int]) -> None:
 def test_node_capacity_rounds_down() -> None:
     node = msgspec.convert({"status": {"allocatable": {"cpu": "3900m", "memory": "1500m", "pods": "110"}}}, Node)
     assert node_capacity(node) == {"cpu": 3900, "memory": 1, "pods": 110}
+
+
+def test_absurd_amounts_are_bounded_and_never_fit() -> None:
+    node = msgspec.convert({"status": {"allocatable": {"cpu": "1E", "memory": "-1", "pods": "110"}}}, Node)
+    assert node_capacity(node) == {"cpu": MOST, "memory": 0, "pods": 110}
+    pod = msgspec.convert({"spec": {"containers": [_container(cpu="1E"), _container(cpu="1E", memory="8Ei")]}}, Pod)
+    assert dict(pod_request(pod)) == {"cpu": MOST + 1, "memory": MOST + 1, "pods": 1}
+
+
+def test_what_is_no_quantity_counts_as_nothing_and_is_named() -> None:
+    node = msgspec.convert({"status": {"allocatable": {"cpu": "two", "pods": "110"}}}, Node)
+    assert read_capacity(node)[0] == {"pods": 110}
+    assert read_capacity(node)[1].startswith("cpu: 'two' is not a quantity")
+    spec = {"containers": [_container(cpu=1)], "overhead": {"memory": "1GB"}}
+    request, problem = read_request(msgspec.convert({"spec": spec}, Pod))
+    assert dict(request) == {"cpu": 1000, "pods": 1}
+    assert problem.startswith("memory: '1GB' is not a quantity")

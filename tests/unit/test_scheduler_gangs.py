@@ -133,10 +133,27 @@ def test_foreign_references_are_refused() -> None:
     assert problem.reason is Reason.INVALID_SPEC
 
 
+def _owned(name: str, kind: str = "PodClique", **spec: Any) -> Any:
+    owners = [{"apiVersion": "x/v1", "kind": kind, "name": "o", "uid": "o", "controller": True}]
+    return _pod(name, metadata={"labels": {labels.PODGANG: "g"}, "ownerReferences": owners}, spec=spec)
+
+
 def test_an_ungated_pod_that_is_not_listed_tells_that_the_podgang_is_old() -> None:
-    assert _build(_podgang(_group("a", "x")), _pod("x"), _pod("y")).stale is not None
-    gated = _pod("y", metadata={"labels": {labels.PODGANG: "g"}}, spec={"schedulingGates": [{"name": "x"}]})
-    assert _build(_podgang(_group("a", "x")), _pod("x"), gated).stale is None
+    assert _build(_podgang(_group("a", "x")), _pod("x"), _owned("y")).stale is not None
+    assert _build(_podgang(_group("a", "x")), _pod("x"), _owned("y", schedulingGates=[{"name": "x"}])).stale is None
+
+
+@pytest.mark.parametrize("stray", [_pod("y"), _owned("y", "ReplicaSet"), _owned("y", schedulerName="other")])
+def test_a_pod_that_will_never_be_listed_does_not_block_the_gang(stray: Any) -> None:
+    assert _build(_podgang(_group("a", "x")), _pod("x"), stray).stale is None
+
+
+def test_a_pod_with_a_malformed_quantity_is_refused_by_name() -> None:
+    bad = _pod("x", spec={"containers": [{"resources": {"requests": {"cpu": "lots"}}}]})
+    problem = _build(_podgang(_group("a", "x")), bad).problem
+    assert problem is not None
+    assert problem.reason is Reason.INVALID_SPEC
+    assert problem.message.startswith("Pod x asks for cpu: 'lots' is not a quantity")
 
 
 def test_priority_base_and_age() -> None:

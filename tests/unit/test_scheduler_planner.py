@@ -14,6 +14,7 @@ from api.reasons import Reason
 from scheduler.eligibility import Rules
 from scheduler.model import Decision, Gang, Group, MemberState, Plan, Scope, Verdict
 from scheduler.planner import PlannerConfig, plan_round
+from scheduler.requests import MOST
 from tests.sched_builders import NOW, TREE, cluster, leaf, make_gang, make_group, make_node, make_pod, racks, running_pods
 
 RACK, BLOCK = 1, 0
@@ -309,3 +310,13 @@ def test_plans_do_not_depend_on_the_hash_seed() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+def test_absurd_amounts_end_as_verdicts_and_large_ones_as_plans() -> None:
+    huge = _root("huge", make_group("huge", "a", 1, 3, cpu=MOST + 1), make_group("huge", "b", 2, 2, cpu=MOST), required=RACK)
+    nodes = [make_node(f"n{i}", 8, {"block": "b", "rack": f"r{i}"}, cpu="1E", memory="8Ei") for i in range(4)]
+    decisions = plan_round(cluster(nodes).snapshot(NOW), [huge])
+    assert _verdict(decisions, "huge")[0] == "infeasible"
+    large = _root("large", make_group("large", "a", 1, 2, cpu=2**45), make_group("large", "b", 2, 2, cpu=2**46), required=RACK)
+    decisions = plan_round(cluster(nodes).snapshot(NOW), [large])
+    assert len({a.node for a in _plan(decisions, "large").assignments}) == 1

@@ -8,6 +8,7 @@ import numpy as np
 
 from api.core import Node, Pod
 from scheduler.eligibility import Cause, Rules
+from scheduler.requests import MOST
 from scheduler.snapshot import STUCK_AFTER, ClusterState, Snapshot
 from scheduler.topology import TreeIndex
 from tests.sched_builders import GPU, NOW, cluster, make_node, make_pod
@@ -126,3 +127,36 @@ def test_a_pod_moved_by_somebody_else_counts_on_its_node() -> None:
     state.assume(pod, "n")
     state.set_pod(make_pod("a", gpus=3, node="m"))
     assert (_now(state, "n"), _now(state, "m")) == (8, 5)
+
+
+def _asking(name: str, node: str, **requests: Any) -> Pod:
+    return make_pod(name, node=node, spec={"containers": [{"resources": {"requests": requests}}]})
+
+
+def test_absurd_and_malformed_amounts_leave_the_state_usable() -> None:
+    state = cluster([make_node("n", 8, memory="1E"), make_node("m", 8, cpu="many")])
+    for pod in (_asking("a", "n", cpu="1E"), _asking("b", "n", memory="many"), _asking("c", "n", memory="8Ei")):
+        state.set_pod(pod)
+    assert _now(state, "n", "cpu") == 10**6 - MOST - 1
+    assert _now(state, "n", "memory") == -1
+    assert (_now(state, "m", "cpu"), state.n_unreadable) == (0, 1)
+    for uid in "abc":
+        state.remove_pod(uid)
+    assert (_now(state, "n", "cpu"), _now(state, "n", "memory")) == (10**6, MOST)
+
+
+def test_a_node_may_come_after_a_pod_with_a_resource_that_no_node_has() -> None:
+    state = cluster([], [_asking("a", "n", **{"example.com/odd": 2})])
+    state.set_node(make_node("n", 8))
+    assert _now(state, "n", "example.com/odd") == -2
+    state.remove_pod("a")
+    assert _now(state, "n", "example.com/odd") == 0
+
+
+def test_a_snapshot_does_not_see_domains_that_come_later() -> None:
+    state = cluster([make_node("n", 8, {"block": "a", "rack": "a"})])
+    tree = state.snapshot(NOW).table.tree(("block", "rack"))
+    state.set_node(make_node("m", 8, {"block": "b", "rack": "b"}))
+    later = state.snapshot(NOW).table.tree(("block", "rack"))
+    assert ([tree.size(0), tree.size(1)], [later.size(0), later.size(1)]) == ([1, 1], [2, 2])
+    assert (len(tree.ranks(1)), len(tree.ancestors(1, 0))) == (1, 1)
