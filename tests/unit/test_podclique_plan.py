@@ -246,3 +246,17 @@ def test_an_anchor_pod_on_its_way_out_opens_no_gate() -> None:
     (bound,) = pods(world, "chat-0-g-0-w")
     world.put({**bound, "metadata": {**bound["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
     assert not [op for op in planned(world, "chat-0-g-1-w").ops if isinstance(op, Ungate)]
+
+
+def test_a_new_clique_whose_pods_are_all_gated_says_nothing_for_a_while() -> None:
+    world = settled(podcliqueset(clique("w", 2)))
+    live = next(m for m in world.of_kind(PodClique.KIND))
+    world.put({**live, "metadata": {**live["metadata"], "creationTimestamp": "2026-01-01T00:00:00Z"}})
+    early = planned(world, "chat-0-w")
+    assert not [op for op in early.ops if isinstance(op, ApplyStatus)]
+    assert early.requeue_at == NOW + timedelta(seconds=5)
+    seen = observe(world, Key("serving", "chat-0-w"), NOW + timedelta(seconds=5), Settings())
+    assert seen is not None
+    assert status_of(plan(seen))["scheduleGatedReplicas"] == 2
+    bind(world, pods(world, "chat-0-w")[0])
+    assert status_of(planned(world, "chat-0-w"))["readyReplicas"] == 1, "progress is told at once"
