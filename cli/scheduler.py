@@ -1,13 +1,15 @@
 """`grovekeeper scheduler`: the gang scheduler."""
 
 import argparse
+import sys
 from typing import Any
 
+from api.operatorconfig import DEFAULT_SCHEDULER
 from api.plan import Key
-from cli.process import Runtime, add_options, run_process
-from controllers.runtime.controller import Controller
+from cli.configuration import ConfigurationError, load_configuration
+from cli.process import INVALID, Runtime, add_options, run_process
 from controllers.runtime.workqueue import WorkQueue
-from scheduler.binder import ROUND, Binder, binder_watches
+from scheduler.binder import ECHO_DELAY_S, Binder, BinderController, binder_watches
 
 __all__ = ("add_parser", "run")
 
@@ -21,12 +23,27 @@ def add_parser(commands: Any) -> None:
         "grovekeeper.schedulerNames. Nodes must not be shared with another scheduler in this mode.",
     )
     parser.add_argument("--mode", choices=["binder"], default="binder", help="how pods get to their nodes (default binder)")
+    parser.add_argument(
+        "--serve-default-scheduler",
+        action="store_true",
+        help=f"serve {DEFAULT_SCHEDULER} too if schedulerNames lists it; only for clusters without kube-scheduler",
+    )
     add_options(parser, bind="127.0.0.1:2761", lease="grovekeeper-scheduler")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """See run_process for exit codes."""
+    try:
+        names = load_configuration(options.config).grovekeeper.scheduler_names
+    except ConfigurationError:
+        names = ()  # run_process tells
+    if DEFAULT_SCHEDULER in names and not options.serve_default_scheduler:
+        sys.stderr.write(
+            f"error: grovekeeper.schedulerNames lists {DEFAULT_SCHEDULER}, whose pods kube-scheduler binds. Remove it, "
+            "or pass --serve-default-scheduler if no kube-scheduler runs in this cluster.\n"
+        )
+        return INVALID
     return run_process(options, "scheduler", _build)
 
 
@@ -35,7 +52,5 @@ def _build(runtime: Runtime) -> None:
     names = runtime.config.grovekeeper.scheduler_names
     binder = Binder(manager.caches, runtime.transport, runtime.recorder, clock, metrics, names)
     queue = WorkQueue[Key](clock, rng, metrics=metrics.queue("binder"))
-    binder.wake = lambda delay_s: queue.add_after(ROUND, delay_s)
-    controller = Controller("binder", queue, binder.round, clock=clock, rng=rng, workers=1, metrics=metrics)
-    manager.add_controller(controller, binder_watches(binder), binder.first_keys)
-    manager.background(binder.run)
+    controller = BinderController(binder, queue, clock=clock, rng=rng, metrics=metrics)
+    manager.add_controller(controller, binder_watches(binder), binder.first_keys, ECHO_DELAY_S)

@@ -1,65 +1,50 @@
-"""Binder mode: plans rounds over all gangs that wait, and binds the pods of a plan through pods/binding.
+"""Binder mode: plans rounds over all gangs that wait, hands plans over to be bound through pods/binding, and reports.
 
-One key in the queue stands for "a round is due", so rounds never overlap. Binding goes on beside the next round: pods in flight are assumed
-on their nodes in the cluster state until the watch shows them there, or the API server has refused them.
+One key in the queue stands for "a round is due", so rounds never overlap. A round plans only when something has changed that a plan depends
+on (nodes, pods, gangs, rules, a deadline); else it only reports. Both sets of gangs, those that wait and those about which something has to
+be said, outlive a round that fails.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import anyio
-import anyio.abc
 import anyio.to_thread
 
 from api.core import Node, Pod, PriorityClass
 from api.grove import ClusterTopologyBinding
 from api.indexes import BY_GANG
-from api.plan import Bind, Clock, Key, Outcome, Ref, Why
+from api.plan import Clock, Key, Outcome
 from api.plan import Plan as Operations
 from api.podgang import PodGang
-from api.reasons import Reason
 from controllers.runtime.apply import Caller, Executor, Recorder
-from controllers.runtime.controller import Keys, Watch
-from controllers.runtime.errors import ApiError, TransportError
+from controllers.runtime.controller import Controller, Keys, Watch
+from controllers.runtime.errors import ApiError, NotLeader, TransportError
 from controllers.runtime.expectations import Expectations
 from controllers.runtime.manager import CachesByKind
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.view import Caches
-from controllers.runtime.workqueue import ECHO, USER
-from scheduler.gangs import build_gang
-from scheduler.model import Assignment, Decision, Plan
-from scheduler.observe import Entry, gang_keys, gang_levels, observe, observe_context
-from scheduler.planner import plan_round
+from controllers.runtime.workqueue import ECHO, USER, WorkQueue
+from scheduler.binding import Binding
+from scheduler.memory import Memory
+from scheduler.model import Decision, Plan
+from scheduler.observe import Entry, gang_keys, gang_levels, has_news, observe, observe_context
 from scheduler.report import GangState, report
-from scheduler.snapshot import ClusterState
+from scheduler.rounds import Rechecker, broken, gangs_of, leftovers, plan_all
+from scheduler.snapshot import ClusterState, Snapshot
 
-__all__ = ("FIELD_MANAGER", "ROUND", "Binder", "binder_watches")
+__all__ = ("ECHO_DELAY_S", "FIELD_MANAGER", "ROUND", "Binder", "BinderController", "binder_watches")
 
 FIELD_MANAGER = "grovekeeper/scheduler"
 ROUND = Key("", "round")
-PATIENCE_S = {Reason.WAITING_FOR_BASE_GANG: 2.0}
-LONG_PATIENCE_S = 15.0
-"""Waits for pods, gates or an Anchor gang are stations of every gang's life, so they are shown only when they last."""
-BACKOFF_S = (1.0, 60.0)
-"""After a refused bind a gang sits out at least and at most this long; the time doubles with each refusal in a row."""
-BINDS_IN_FLIGHT = 64
-UNKNOWN_S = 1.0
-"""How long after a bind whose outcome the API server could not tell it is asked again."""
+ECHO_DELAY_S = 0.05
+"""How long a round waits after news of pods, which come in swarms, and before it looks again for own writes."""
+WRITE_AGAIN_S = 1.0
+NEVER = float("inf")
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What is remembered of a gang between rounds. waiting_since, retry_at: monotonic seconds."""
-
-    score: float | None = None
-    waiting_since: float | None = None
-    refusals: int = 0
-    retry_at: float = 0.0
-    refusal: Why | None = None
 
 
 def binder_watches(binder: "Binder") -> tuple[Watch[Any], ...]:
@@ -74,6 +59,18 @@ def binder_watches(binder: "Binder") -> tuple[Watch[Any], ...]:
     )
 
 
+class BinderController(Controller):
+    """The worker of the rounds; its work lasts until the binds that they began have ended."""
+
+    def __init__(self, binder: "Binder", queue: WorkQueue[Key], *, clock: Clock, rng: Random, metrics: Metrics | None = None) -> None:
+        super().__init__("binder", queue, binder.round, clock=clock, rng=rng, workers=1, metrics=metrics)
+        self._binding = binder.binding
+        binder.wake = lambda delay_s: queue.add_after(ROUND, delay_s)
+
+    async def run(self) -> None:
+        await self._binding.run(super().run)
+
+
 class Binder:
     """The scheduler in binder mode. `names`: scheduler names that it serves. `wake(delay_s)` has to ask for a round."""
 
@@ -81,37 +78,47 @@ class Binder:
         self._caches = caches
         self._clock = clock
         self._names = frozenset(names)
-        expectations = Expectations(CachesByKind(caches), clock, metrics)
-        self._executor = Executor(transport, FIELD_MANAGER, expectations, recorder, clock, metrics)
-        self._expectations = expectations
-        self._state = ClusterState()
-        self._dirty: set[Key] = set()
-        self._pending: set[Key] = set()
-        self._memory: dict[str, _Memory] = {}
-        self._binding: set[str] = set()
-        self._limiter = anyio.CapacityLimiter(BINDS_IN_FLIGHT)
-        self._tasks: anyio.abc.TaskGroup | None = None
+        self._expectations = Expectations(CachesByKind(caches), clock, metrics)
+        self._executor = Executor(transport, FIELD_MANAGER, self._expectations, recorder, clock, metrics)
+        self.binding = Binding(caches, self._executor, self._bind_ended)
         self.wake: Callable[[float], None] = lambda delay_s: None
+        self._state = ClusterState()
+        self._planned_version = -1
+        """Version of the state that the last plans were made from; -1 when a round has to plan in any case."""
+        self._pending: set[Key] = set()
+        """Gangs that wait for nodes, and those that were not looked at yet."""
+        self._untold: set[Key] = set()
+        """Gangs about which something may have to be written."""
+        self._plan_again_at = NEVER
+        self._memory: dict[str, Memory] = {}
 
     # handlers: keep the cluster state, remember which gangs are concerned, ask for a round
 
     def gang_changed(self, old: PodGang | None, new: PodGang | None) -> Keys:
         gang = new or old
-        if gang is None or (old is not None and new is not None and old.metadata.generation == new.metadata.generation and _known(old)):
+        if gang is None or (old is not None and new is not None and _same_gang(old, new)):
             return ()
+        key = Key.of(gang)
         if new is None:
             self._memory.pop(gang.metadata.uid, None)
-        self._dirty.add(Key.of(gang))
+            self._expectations.forget(key)
+            self._executor.forget(key)
+        self._replan(key)
         return ((ROUND, USER),)
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> Keys:
         before = self._state.version
+        news = has_news(old, new, self._state.assumed)
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._state.remove_pod(old.metadata.uid)
         if new is not None:
             self._state.set_pod(new)
         keys = tuple(gang_keys(old, new))
-        self._dirty.update(keys)
+        if keys and news:
+            self._replan(*keys)
+        elif old is not None and new is not None and old.spec.node_name == new.spec.node_name != "":
+            keys = ()  # the life of a placed pod is not ours to tell
+        self._untold.update(keys)
         return ((ROUND, ECHO),) if keys or (self._pending and self._state.version != before) else ()
 
     def node_changed(self, old: Node | None, new: Node | None) -> Keys:
@@ -123,7 +130,12 @@ class Binder:
         return ((ROUND, USER),) if self._pending and self._state.version != before else ()
 
     def cluster_changed(self, old: Any, new: Any) -> Keys:
+        self._replan()
         return ((ROUND, USER),) if self._pending else ()
+
+    def _replan(self, *keys: Key) -> None:
+        self._pending.update(keys)
+        self._planned_version = -1
 
     # a round
 
@@ -134,152 +146,181 @@ class Binder:
             self._state.set_node(node)
         for pod in self._caches.list(Pod):
             self._state.set_pod(pod)
-        self._dirty.update(Key.of(g) for g in self._caches.list(PodGang))
+        self._replan(*(Key.of(g) for g in self._caches.list(PodGang)))
         return (ROUND,)
 
-    async def run(self) -> None:
-        """Owns the binding tasks, as long as the process runs."""
-        async with anyio.create_task_group() as self._tasks:
-            await anyio.sleep_forever()
-
     async def round(self, key: Key) -> Outcome:
-        """Plans all gangs that changed or wait, starts binding, reports. The reconcile function of the queue's one key."""
-        considered, self._dirty = self._dirty | self._pending, set()
+        """Plans what waits if need be, starts binding, reports. The reconcile function of the queue's one key."""
+        if self._state.version != self._planned_version or self._clock.monotonic() >= self._plan_again_at:
+            await self._plan()
+        due_at = min(await self._tell(), self._plan_again_at)
+        return Outcome("after", max(0.0, due_at - self._clock.monotonic())) if due_at < NEVER else Outcome()
+
+    async def _plan(self) -> None:
+        considered = set(self._pending)
+        if not considered:
+            self._planned_version, self._plan_again_at = self._state.version, NEVER
+            return
         entries = observe(self._caches, considered, self._names)
-        snapshot = self._state.snapshot(self._clock.now())
+        snapshot, now = self._state.snapshot(self._clock.now()), self._clock.monotonic()
+        # News that come while the planner works set it back to -1.
+        self._planned_version, self._plan_again_at = snapshot.version, NEVER
+        faults: dict[str, Exception] = {}
         context = observe_context(self._caches, self._state.assumed)
-        open_entries = {k: e for k, e in entries.items() if e.podgang.metadata.uid not in self._binding}
-        gangs = [build_gang(e.podgang, e.pods, context) for e in open_entries.values() if not self._sits_out(e)]
-        decisions: Sequence[Decision] = await anyio.to_thread.run_sync(plan_round, snapshot, gangs) if gangs else ()
-        by_uid = {d.gang.uid: d for d in decisions}
-        self._pending = {k for k in considered if k in entries and not entries[k].settled}
-        plans = [d.result for d in decisions if isinstance(d.result, Plan) and d.result.ready]
-        for plan in plans:
-            self._begin(plan, open_entries[Key(plan.namespace, plan.name)])
-        return await self._tell(entries, by_uid)
-
-    def _sits_out(self, entry: Entry) -> bool:
-        return self._retry_at(entry) > self._clock.monotonic()
-
-    def _retry_at(self, entry: Entry) -> float:
-        memory = self._memory.get(entry.podgang.metadata.uid)
-        return memory.retry_at if memory is not None else 0.0
-
-    def _begin(self, plan: Plan, entry: Entry) -> None:
-        """Counts the plan's pods as placed and binds them beside the next rounds."""
-        pods = {p.metadata.uid: p for p in entry.pods}
-        for assignment in plan.ready:
-            self._state.assume(pods[assignment.uid], assignment.node)
-        memory = self._memory.setdefault(plan.gang_uid, _Memory())
-        memory.score = plan.score
-        self._binding.add(plan.gang_uid)
-        if self._tasks is None:
-            raise RuntimeError("rounds need the binder to run")
-        self._tasks.start_soon(self._bind, plan)
-
-    async def _bind(self, plan: Plan) -> None:
-        key = Key(plan.namespace, plan.name)
-        binds = tuple(Bind(Ref(Pod.KIND, a.namespace, a.name, a.uid), a.node) for a in plan.ready)
+        idle = {uid for e in entries.values() if self._is_idle(uid := e.podgang.metadata.uid, now)}
+        gangs = gangs_of(tuple(entries.values()), context, idle.__contains__, faults)
         try:
-            async with self._limiter:
-                outcome = await self._executor.run(key, Operations(stages=(binds,)), plan.gang_uid)
-            if outcome.result == "done":
-                self._succeeded(plan.gang_uid)
-            else:
-                await self._settle(plan.ready)
-                self._refused(plan, outcome)
-        finally:
-            self._binding.discard(plan.gang_uid)
-            self._dirty.add(key)
-            self.wake(0.0)
+            planned = await anyio.to_thread.run_sync(plan_all, snapshot, gangs) if gangs else None
+        except BaseException:
+            self._planned_version = -1
+            raise
+        self._pending -= {k for k in considered if k not in entries or entries[k].settled}
+        self._untold |= considered & entries.keys()
+        if planned is None:
+            self._note(entries, {}, faults)
+            return
+        decisions = {uid: d for uid, d in planned.decisions.items() if uid not in idle}
+        self._note(entries, decisions, faults | planned.faults)
+        self._begin(snapshot, {d.gang.uid: d for d in decisions.values() if isinstance(d.result, Plan)}, entries)
 
-    def _succeeded(self, uid: str) -> None:
-        memory = self._memory.setdefault(uid, _Memory())
-        memory.refusals, memory.refusal = 0, None
+    def _is_idle(self, uid: str, now: float) -> bool:
+        """Being bound, or sitting out after a failed bind."""
+        memory = self._memory.get(uid)
+        if memory is not None and memory.retry_at > now:
+            self._plan_again_at = min(self._plan_again_at, memory.retry_at)
+            return True
+        return self.binding.is_busy(uid)
 
-    def _refused(self, plan: Plan, outcome: Outcome) -> None:
-        """Remembers that the gang could not be bound, so that it does not come first in every round from now on."""
-        memory = self._memory.setdefault(plan.gang_uid, _Memory())
-        first_s, longest_s = BACKOFF_S
-        delay_s = outcome.after_s if outcome.result == "after" else min(longest_s, first_s * 2.0 ** min(memory.refusals, 10))
-        memory.retry_at = self._clock.monotonic() + delay_s
-        if outcome.result != "conflict":
-            memory.refusals += 1
-            memory.refusal = Why(Reason.BIND_REJECTED, f"The API server refused to bind: {outcome.error}. Retried in {delay_s:.0f} s.")
-        _LOG.warning("bind failed", extra={"gang": f"{plan.namespace}/{plan.name}", "error": outcome.error, "retry_s": delay_s})
-        self.wake(delay_s)
+    def _note(self, entries: Mapping[Key, Entry], decisions: Mapping[str, Decision], faults: Mapping[str, Exception]) -> None:
+        now = self._clock.monotonic()
+        for uid, error in faults.items():
+            self._log_fault(uid, error)
+        for entry in entries.values():
+            uid = entry.podgang.metadata.uid
+            memory = self._memory.setdefault(uid, Memory())
+            if uid in faults:
+                memory.decided(broken(faults[uid]), now)
+            elif uid in decisions:
+                memory.decided(decisions[uid].result, now)
 
-    async def _settle(self, assignments: Sequence[Assignment]) -> None:
-        """After a failed bind the API server tells which pods have a node; the others are given back.
+    def _begin(self, snapshot: Snapshot, decisions: Mapping[str, Decision], entries: Mapping[Key, Entry]) -> None:
+        """Hands over what can be bound and still holds. A plan that does not is dropped whole, and its gang is planned again."""
+        is_same = self._state.version == snapshot.version
+        checker = Rechecker(self._caches, None if is_same else self._state.snapshot(self._clock.now()))
+        for uid, (gang, plan) in decisions.items():
+            if not isinstance(plan, Plan):
+                continue
+            if len(plan.ready) < len(plan.assignments):
+                self._look_again_at_release()
+            if not plan.ready:
+                continue
+            key = Key(plan.namespace, plan.name)
+            if faults := checker.faults(gang, plan):
+                _LOG.info("plan dropped", extra={"gang": str(key), "why": "; ".join(faults)[:500]})
+                self._replan(key)
+                self.wake(0.0)
+                continue
+            memory = self._memory.setdefault(uid, Memory())
+            memory.score, memory.has_leftovers = plan.score, leftovers(decisions[uid])
+            self.binding.begin(plan, {p.metadata.uid: p for p in entries[key].pods}, self._state)
+        if is_same and self._planned_version == snapshot.version:
+            self._planned_version = self._state.version  # the planner knew the room that its own plans take
 
-        It is asked until it answers: of a bind that never happened the watch tells nothing.
-        """
-        informer = self._caches.informer(Pod)
-        unknown = list(assignments)
-        while unknown:
-            asked, unknown = unknown, list[Assignment]()
-            for a in asked:
-                try:
-                    await informer.live_get(Key(a.namespace, a.name))
-                except (ApiError, TransportError):
-                    unknown.append(a)
-                    continue
-                self._state.forget(a.uid)
-            if unknown:
-                await anyio.sleep(UNKNOWN_S)
+    def _look_again_at_release(self) -> None:
+        """When a pod that should be gone by then counts as stuck, its room is promised to nobody."""
+        now = self._clock.now()
+        if (at := self._state.stuck_at(now)) is not None:
+            self._plan_again_at = min(self._plan_again_at, self._clock.monotonic() + (at - now).total_seconds() + 1.0)
+
+    def _bind_ended(self, plan: Plan, outcome: Outcome) -> None:
+        key, memory = Key(plan.namespace, plan.name), self._memory.get(plan.gang_uid)
+        self._untold.add(key)
+        if outcome.result == "done":
+            if memory is not None:
+                memory.bound()
+            if memory is not None and memory.has_leftovers:
+                self._replan(key)
+            self.wake(ECHO_DELAY_S)  # with the watch's news of the same pods
+            return
+        if memory is not None:
+            memory.refused(outcome, self._clock.monotonic())
+        self._replan(key)
+        self.wake(0.0)
 
     # reports
 
-    async def _tell(self, entries: Mapping[Key, Entry], decisions: Mapping[str, Decision]) -> Outcome:
-        """Writes what is new about each gang. A refused report does not keep others from theirs."""
-        soonest_s: float | None = None
-        in_flight = self._state.assumed
+    async def _tell(self) -> float:
+        """Writes what is new about each gang that may have news; when to look again (monotonic). What was not told stays untold."""
+        due_at, now = NEVER, self._clock.monotonic()
+        entries = observe(self._caches, self._untold, self._names)
+        self._untold &= entries.keys()
         async with anyio.create_task_group() as tasks:
-            for key, entry in entries.items():
-                # A round for another reason takes the place of the one that was asked for when the gang's retry is due.
-                if (left_s := self._retry_at(entry) - self._clock.monotonic()) > 0.0:
-                    soonest_s = min(left_s, soonest_s) if soonest_s is not None else left_s
-                if any(p.metadata.uid in in_flight for p in entry.pods):
+            for key in sorted(self._untold):
+                entry = entries[key]
+                if entry.settled:
+                    self._pending.discard(key)
+                uid = entry.podgang.metadata.uid
+                if self.binding.is_busy(uid) or any(p.metadata.uid in self._state.assumed for p in entry.pods):
                     continue  # the watch will show where its pods are; half of the truth is not worth a write
-                delay_s, why = self._reason(entry, decisions.get(entry.podgang.metadata.uid))
-                if delay_s is not None:
-                    soonest_s = min(delay_s, soonest_s) if soonest_s is not None else delay_s
-                    self._dirty.add(key)
+                lag_s, memory = self._expectations.behind(key, uid), self._memory.setdefault(uid, Memory())
+                if lag_s == 0.0 and memory.tell_at <= now:
+                    tasks.start_soon(self._catch_up, key, memory)
+                left_s, why = memory.reason(now)
+                left_s = max(left_s, memory.silence_s(why, now), ECHO_DELAY_S if lag_s is not None else 0.0)
+                if left_s > 0.0:
+                    due_at = min(due_at, now + left_s)
                     continue
-                memory = self._memory.get(entry.podgang.metadata.uid, _Memory())
-                levels = gang_levels(self._caches, entry.podgang)
-                nodes = {n: node for p in entry.live if (n := p.spec.node_name) and (node := self._caches.get(Node, "", n))}
-                ops = report(GangState(entry.podgang, entry.live, why, memory.score, levels, nodes), self._clock.now())
-                if ops:
-                    tasks.start_soon(self._write, key, entry, Operations(stages=(ops,)))
-        return Outcome("after", soonest_s) if soonest_s is not None else Outcome()
+                self._untold.discard(key)
+                if operations := self._report(entry, memory):
+                    memory.told(why, now)
+                    tasks.start_soon(self._write, key, entry, operations)
+        return due_at
+
+    def _report(self, entry: Entry, memory: Memory) -> Operations | None:
+        _, why = memory.reason(self._clock.monotonic())
+        levels = gang_levels(self._caches, entry.podgang)
+        nodes = {n: node for p in entry.live if (n := p.spec.node_name) and (node := self._caches.get(Node, "", n))}
+        foreign = frozenset(p.metadata.uid for p in entry.strangers)
+        try:
+            ops = report(GangState(entry.podgang, entry.live, why, memory.score, levels, nodes, foreign), self._clock.now())
+        except Exception as error:
+            self._log_fault(entry.podgang.metadata.uid, error)
+            return None
+        return Operations(stages=(ops,)) if ops else None
 
     async def _write(self, key: Key, entry: Entry, operations: Operations) -> None:
-        outcome = await self._executor.tell(key, operations, entry.podgang.metadata.uid)
+        uid = entry.podgang.metadata.uid
+        try:
+            outcome = await self._executor.tell(key, operations, uid)
+        except NotLeader as error:
+            outcome = Outcome("after", error=str(error))
+        except Exception as error:
+            self._log_fault(uid, error)
+            outcome = Outcome("backoff", error=str(error))
         if outcome.result != "done":
-            self._dirty.add(key)
-            self.wake(max(1.0, outcome.after_s))
+            self._untold.add(key)
+            again_s = max(WRITE_AGAIN_S, outcome.after_s)
+            self._memory.setdefault(uid, Memory()).tell_at = self._clock.monotonic() + again_s
+            self.wake(again_s)
 
-    def _reason(self, entry: Entry, decision: Decision | None) -> tuple[float | None, Why | None]:
-        """(seconds until it may be said, why the gang waits). Waits that usually end by themselves are not announced at once."""
-        uid, now = entry.podgang.metadata.uid, self._clock.monotonic()
-        memory = self._memory.setdefault(uid, _Memory())
-        if memory.retry_at > now:
-            return None, memory.refusal
-        if decision is None or isinstance(decision.result, Plan):
-            memory.waiting_since = None
-            return None, None
-        verdict = decision.result
-        if verdict.kind != "waiting":
-            memory.waiting_since = None
-            return None, verdict.why
-        if memory.waiting_since is None:
-            memory.waiting_since = now
-        patience_s = PATIENCE_S.get(verdict.why.reason, LONG_PATIENCE_S) if verdict.why else LONG_PATIENCE_S
-        left_s = patience_s - (now - memory.waiting_since)
-        return (left_s if left_s > 0 else None), verdict.why
+    async def _catch_up(self, key: Key, memory: Memory) -> None:
+        """Reads what became of a write of unknown outcome."""
+        try:
+            await self._expectations.settle(key)
+        except (ApiError, TransportError) as error:
+            _LOG.debug("outcome still unknown", extra={"key": str(key), "error": str(error)})
+            memory.tell_at = self._clock.monotonic() + WRITE_AGAIN_S
+
+    def _log_fault(self, uid: str, error: Exception) -> None:
+        """With its traceback, unless the gang ("": all together) raised the same before."""
+        memory, text = self._memory.setdefault(uid, Memory()), f"{type(error).__name__}: {error}"
+        if memory.fault != text:
+            memory.fault = text
+            _LOG.error("gang not handled", exc_info=error, extra={"uid": uid, "error": text})
 
 
-def _known(gang: PodGang) -> bool:
-    """The PodGang controller has given it a phase, so that our status may be added."""
-    return gang.status is not None and bool(gang.status.phase)
+def _same_gang(old: PodGang, new: PodGang) -> bool:
+    """Nothing changed that plans or reports depend on. Before it has a phase our status cannot be added, so getting one counts."""
+    a, b = old.metadata, new.metadata
+    had_phase = old.status is not None and bool(old.status.phase)
+    return had_phase and (a.uid, a.generation, a.labels, a.annotations) == (b.uid, b.generation, b.labels, b.annotations)

@@ -1,25 +1,32 @@
 """The gangs of a round, read from the caches in one cut."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+
+import msgspec
 
 from api.core import Node, Pod, PriorityClass
 from api.grove import ClusterTopologyBinding
 from api.indexes import BY_GANG, scoped
 from api.labels import ANNOTATION_TOPOLOGY_NAME, BASE_PODGANG, PODGANG
-from api.plan import CacheView, Key
+from api.plan import CacheView, Key, Why
 from api.podgang import PodGang
+from api.reasons import Reason
 from scheduler.gangs import GangContext, level_keys
 
-__all__ = ("Entry", "gang_keys", "gang_levels", "observe", "observe_context")
+__all__ = ("Entry", "gang_keys", "gang_levels", "has_news", "observe", "observe_context")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A gang that this scheduler serves. pods: all that carry its label, terminating ones too, sorted by name."""
+    """A gang that this scheduler serves. pods: all that carry its label, terminating ones too, sorted by name.
+
+    names: scheduler names that are served.
+    """
 
     podgang: PodGang
     pods: tuple[Pod, ...]
+    names: Collection[str]
 
     @property
     def live(self) -> tuple[Pod, ...]:
@@ -29,6 +36,34 @@ class Entry:
     def settled(self) -> bool:
         """Every live pod has a node, so there is nothing to place."""
         return all(p.spec.node_name for p in self.live)
+
+    @property
+    def strangers(self) -> tuple[Pod, ...]:
+        """Live pods without node that name another scheduler."""
+        return tuple(p for p in self.live if not p.spec.node_name and p.spec.scheduler_name not in self.names)
+
+    @property
+    def foreign(self) -> Why | None:
+        """Why the gang is refused: whoever else places some of its pods knows nothing of the rest."""
+        if not (strangers := self.strangers):
+            return None
+        named = [f"{p.metadata.name} ({p.spec.scheduler_name})" for p in strangers]
+        listed = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
+        text = f"Pods of the gang name another scheduler: {listed}. Give all pods of the gang the same schedulerName."
+        return Why(Reason.CONFLICT, text, {"pods": len(named)})
+
+
+def has_news(old: Pod | None, new: Pod | None, assumed: Mapping[str, str]) -> bool:
+    """Whether a change of a pod can change the plan of its gang. `assumed`: as in observe_context; a pod that shows up there is no news."""
+    if old is None or new is None or old.metadata.uid != new.metadata.uid:
+        return True
+    a, b = old.metadata, new.metadata
+    if (a.labels, a.deleting, old.status.phase) != (b.labels, b.deleting, new.status.phase):
+        return True
+    if old.spec == new.spec:
+        return False
+    only_node = msgspec.structs.replace(old.spec, node_name=new.spec.node_name) == new.spec
+    return not (only_node and assumed.get(b.uid) == new.spec.node_name)
 
 
 def gang_keys(old: Pod | None, new: Pod | None) -> Iterable[Key]:
@@ -51,13 +86,13 @@ def observe(view: CacheView, keys: Iterable[Key], names: Collection[str]) -> dic
             continue
         pods = tuple(sorted(view.by_index(Pod, BY_GANG, scoped(*key)), key=lambda p: p.metadata.name))
         if any(p.spec.scheduler_name in names for p in pods):
-            found[key] = Entry(podgang, pods)
+            found[key] = Entry(podgang, pods, names)
             bases = {p.metadata.labels[BASE_PODGANG] for p in pods if BASE_PODGANG in p.metadata.labels}
             waiting += [Key(key.namespace, base) for base in sorted(bases)]
     return found
 
 
-def observe_context(view: CacheView, assumed: dict[str, str]) -> GangContext:
+def observe_context(view: CacheView, assumed: Mapping[str, str]) -> GangContext:
     """Topologies, priorities and node labels. `assumed`: node by uid of pods that were given a node and do not show it yet."""
     nodes = tuple(view.list(Node))
     return GangContext(

@@ -18,7 +18,7 @@ __all__ = ("GangState", "report")
 
 SCHEDULED = "Scheduled"
 MAX_MESSAGE = 1024
-ORDINARY_WAITS = (Reason.WAITING_FOR_PODS, Reason.WAITING_FOR_GATES, Reason.WAITING_FOR_BASE_GANG, Reason.GATED)
+ORDINARY_WAITS = (Reason.WAITING_FOR_PODS, Reason.WAITING_FOR_GATES, Reason.WAITING_FOR_BASE_GANG, Reason.GATED, Reason.QUEUED_BEHIND)
 """Stations of every gang's life, shown in its status; nobody has to act, so no event announces them."""
 
 
@@ -27,7 +27,8 @@ class GangState:
     """What is known of a gang after a round.
 
     pods: its live pods. why: what it waits for, None when every pod has a node. score: placement score of its last plan, None if unknown.
-    levels: node label keys of its topology, broad to narrow. nodes: by name, at least those of bound pods.
+    levels: node label keys of its topology, broad to narrow. nodes: by name, at least those of bound pods. foreign: uids of pods that
+    another scheduler speaks for.
     """
 
     podgang: PodGang
@@ -36,6 +37,7 @@ class GangState:
     score: float | None
     levels: tuple[str, ...]
     nodes: Mapping[str, Node]
+    foreign: frozenset[str] = frozenset()
 
 
 def report(state: GangState, now: datetime) -> tuple[Op, ...]:
@@ -48,7 +50,8 @@ def report(state: GangState, now: datetime) -> tuple[Op, ...]:
         ops.append(ApplyStatus(Ref.of(state.podgang), status))
         ops += _events(state, status)
     if state.why is not None:
-        ops += [_unschedulable(pod, state.why, now) for pod in state.pods if _silent(pod, state.why)]
+        ours = (pod for pod in state.pods if pod.metadata.uid not in state.foreign)
+        ops += [_unschedulable(pod, state.why, now) for pod in ours if _silent(pod, state.why)]
     return tuple(ops)
 
 

@@ -4,7 +4,7 @@ A snapshot's arrays are its own, so a plan can be computed elsewhere while the s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -134,11 +134,17 @@ class ClusterState:
         self._by_namespace: dict[str, dict[str, PodRecord]] = {}
         self._guarded: dict[str, PodRecord] = {}
         self._deleting: dict[str, PodRecord] = {}
+        self._assumed: dict[str, str] = {}
 
     @property
-    def assumed(self) -> dict[str, str]:
-        """Node by uid of the pods that we gave a node and the API does not show there yet."""
-        return {uid: record.node for uid, record in self._pods.items() if record.assumed}
+    def assumed(self) -> Mapping[str, str]:
+        """Node by uid of the pods that we gave a node and the API does not show there yet. It changes with the state."""
+        return self._assumed
+
+    def stuck_at(self, now: datetime) -> datetime | None:
+        """When the next of the terminating pods that count as soon gone will count as stuck; None when there are none."""
+        ends = [record.deleting_at + STUCK_AFTER for record in self._deleting.values() if record.deleting_at is not None]
+        return min((end for end in ends if end >= now), default=None)
 
     def set_node(self, node: Node) -> None:
         """Adds a node or takes over its new state."""
@@ -251,8 +257,13 @@ class ClusterState:
         if old == new:
             return
         if old is not None:
+            version = self.version
             self._drop(old)
+            if replace(old, assumed=new.assumed) == new:
+                self.version = version - 1  # an assumption came true: the same room is taken
         self.version += 1
+        if new.assumed:
+            self._assumed[new.uid] = new.node
         self._pods[new.uid] = new
         self._by_node.setdefault(new.node, {})[new.uid] = new
         self._by_namespace.setdefault(new.namespace, {})[new.uid] = new
@@ -274,6 +285,7 @@ class ClusterState:
                 del index[key]
         self._guarded.pop(record.uid, None)
         self._deleting.pop(record.uid, None)
+        self._assumed.pop(record.uid, None)
         row = self._table.row_of.get(record.node)
         if row is not None:
             vector = self._vector(record.request)
