@@ -96,7 +96,7 @@ def _wait_placed(plane: ControlPlane, processes: list[Process]) -> bool:
         if line != shown:
             say(line)
             shown = line
-        if phases and all(phase == "Running" for phase in phases.values()):
+        if phases and all(phase == "Running" for phase in phases.values()) and _available(plane):
             return True
         for process in processes:
             if process.pid is None:
@@ -108,6 +108,12 @@ def _wait_placed(plane: ControlPlane, processes: list[Process]) -> bool:
         conditions = gang.get("status", {}).get("conditions", [])
         say(f"  {gang['metadata']['name']}: " + "; ".join(f"{c['type']}={c['status']} {c['message']}" for c in conditions))
     return False
+
+
+def _available(plane: ControlPlane) -> bool:
+    """The sets say so themselves; their status follows the gangs' within a second."""
+    sets: list[dict[str, Any]] = json.loads(_kubectl(plane, "get", "pcs", "-o", "json"))["items"]
+    return all(s.get("status", {}).get("availableReplicas", 0) >= s["spec"]["replicas"] for s in sets)
 
 
 def _down(plane: ControlPlane, processes: list[Process]) -> int:
