@@ -9,7 +9,8 @@ import msgspec
 
 from api.plan import Index, Key, Object
 from controllers.runtime.errors import NotFound
-from controllers.runtime.reflector import INACTIVITY_S, Reflector, ReflectorMetrics, Unreadable, accept_for
+from controllers.runtime.reflector import INACTIVITY_S, Reflector, ReflectorMetrics, Unreadable
+from controllers.runtime.representation import accept_for
 from controllers.runtime.store import Store, version
 from controllers.runtime.transport import Transport
 
@@ -63,13 +64,18 @@ class Informer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """True once the store has been complete; it stays true while connections come and go."""
+        """True once the store has been complete or may be used as empty; it stays true while connections come and go."""
         return self._reflector.synced.is_set()
 
     @property
     def missing(self) -> bool:
         """True while the API server does not serve this resource (its CRD is not installed)."""
         return self._reflector.missing
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not synced, as in ReflectorMetrics.round_ended; "" when no round has ended yet."""
+        return self._reflector.trouble
 
     async def run(self) -> Never:
         """Fills the store until cancelled."""

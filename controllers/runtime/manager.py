@@ -1,7 +1,8 @@
 """Everything that one process runs: informers, leader election, controllers, events, probes and metrics, from start to orderly stop.
 
-Informers run from the start, also in followers. Workers run only in a term, after all caches are synced, and then begin with every key of
-their root kind. On SIGTERM or SIGINT: no new keys, keys in work may finish within `drain_s`, then the lease is released, last of all.
+Informers run from the start, also in followers. Workers run only in a term, once the caches that their controller watches are synced, and
+then begin with every key of their root kind. On SIGTERM or SIGINT: no new keys, keys in work may finish within `drain_s`, then the lease is
+released, last of all.
 A process that lost its lease ends, so that nothing of the old term survives.
 """
 
@@ -36,6 +37,7 @@ EXIT_STOPPED = 0
 EXIT_CRASHED = 1
 EXIT_LOST = 3
 _LAST_EVENTS_S = 2.0
+_WAITING_REPORT_S = 30.0
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
@@ -134,8 +136,10 @@ class Manager:
         self._watches: dict[type[Any], Watch[Any]] = {}
         self._members: list[_Member] = []
         self._tasks: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._term_hooks: list[Callable[[], None]] = []
         self._stop = anyio.Event()
-        self._is_working = False
+        self._working: set[Controller] = set()
+        self._waits: list[anyio.CancelScope] = []
 
     def add(self, spec: ControllerSpec[Any]) -> Controller:
         """Adds a controller. Raises ValueError when its root is not watched, or a model is watched with other selectors already."""
@@ -153,7 +157,7 @@ class Manager:
         self, controller: Controller, watches: tuple[Watch[Any], ...], first_keys: Callable[[], Iterable[Key]], echo_delay_s: float = 0.0
     ) -> None:
         """Adds a controller that was made elsewhere. `first_keys`: what it begins a term with, asked when the caches are synced.
-        `echo_delay_s`: as in ControllerSpec.
+        `echo_delay_s`: as in ControllerSpec. A controller reads only what it watches: nothing else has to be synced when it begins.
 
         Raises ValueError when a model is watched with other selectors already.
         """
@@ -162,7 +166,10 @@ class Manager:
         self._members.append(_Member(controller, watches, first_keys, echo_delay_s))
 
     def cache(self, watch: Watch[Any]) -> None:
-        """Caches a model; indexes of several watches of it are merged. Its `keys` are used only for watches of controllers."""
+        """Caches a model; indexes of several watches of it are merged. Its `keys` are used only for watches of controllers.
+
+        What no controller watches, all of them wait for.
+        """
         known = self._watches.get(watch.model, watch)
         if _scope(known) != _scope(watch):
             raise ValueError(f"{watch.model.__name__} is already cached with another namespace or selector")
@@ -172,6 +179,10 @@ class Manager:
     def background(self, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Adds something that runs as long as the process, in followers too. Its failure ends the process."""
         self._tasks.append(task)
+
+    def on_term(self, hook: Callable[[], None]) -> None:
+        """Adds something that is called when a term begins: from then on writes are allowed."""
+        self._term_hooks.append(hook)
 
     def stop(self) -> None:
         """Begins an orderly stop."""
@@ -199,7 +210,7 @@ class Manager:
     async def _run(self) -> None:
         self._build()
         async with anyio.create_task_group() as tasks:
-            for task in (self._recorder.run, *(i.run for i in self.caches.informers), *self._tasks):
+            for task in (self._recorder.run, self._report_waiting, *(i.run for i in self.caches.informers), *self._tasks):
                 tasks.start_soon(task)
             if self._signals:
                 tasks.start_soon(self._on_signals, tasks.cancel_scope)
@@ -216,15 +227,17 @@ class Manager:
             self.caches.add(self._make_informer(watch.model, watch.namespace, watch.label_selector, watch.field_selector, watch.indexes))
         for member in self._members:
             for watch in member.watches:
-                self.caches.informer(watch.model).store.subscribe(self._handler(watch, member.controller.queue, member.echo_delay_s))
+                self.caches.informer(watch.model).store.subscribe(self._handler(watch, member))
 
-    def _handler(self, watch: Watch[Any], queue: WorkQueue[Key], echo_delay_s: float) -> Callable[[Any, Any], None]:
+    def _handler(self, watch: Watch[Any], member: _Member) -> Callable[[Any, Any], None]:
+        queue = member.controller.queue
+
         def handle(old: Any, new: Any) -> None:
-            # A follower needs no keys: a term begins with all of them.
-            if self._is_working:
+            # Whoever does not work yet needs no keys: it begins with all of them.
+            if member.controller in self._working:
                 for key, priority in watch.keys(old, new):
-                    if priority <= ECHO and echo_delay_s > 0.0:
-                        queue.add_after(key, echo_delay_s, priority)
+                    if priority <= ECHO and member.echo_delay_s > 0.0:
+                        queue.add_after(key, member.echo_delay_s, priority)
                     else:
                         queue.add(key, priority)
 
@@ -237,33 +250,55 @@ class Manager:
             await self._elector.run(self._lead, self._stop)
 
     async def _lead(self) -> None:
-        """One term: sync, all keys, workers; returns after an orderly stop."""
+        """One term of all controllers; returns after an orderly stop."""
         with log_context(epoch=self._elector.epoch if self._elector is not None else 0):
+            for hook in self._term_hooks:
+                hook()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._stop_work, tasks.cancel_scope)
-                for informer in self.caches.informers:
-                    await informer.wait_synced()
-                self._is_working = not self._stop.is_set()
-                if self._is_working:
-                    await self._work()
+                async with anyio.create_task_group() as workers:
+                    for member in self._members:
+                        workers.start_soon(self._work, member)
+                    if not self._members:
+                        await self._stop.wait()
                 tasks.cancel_scope.cancel()
             with anyio.move_on_after(_LAST_EVENTS_S):
                 await self._recorder.flush()
 
-    async def _work(self) -> None:
-        _LOG.info("working", extra={"controllers": [member.controller.name for member in self._members]})
-        async with anyio.create_task_group() as workers:
-            for member in self._members:
-                enqueue_all(member.controller.queue, member.first_keys())
-                workers.start_soon(member.controller.run)
-            if not self._members:
-                await self._stop.wait()
+    async def _work(self, member: _Member) -> None:
+        """One term of a controller: its caches, all its keys, its workers."""
+        with anyio.CancelScope() as waiting:
+            self._waits.append(waiting)
+            for informer in self._awaited(member):
+                await informer.wait_synced()
+        if self._stop.is_set():
+            return
+        self._working.add(member.controller)
+        _LOG.info("working", extra={"controller": member.controller.name})
+        enqueue_all(member.controller.queue, member.first_keys())
+        await member.controller.run()
+
+    def _awaited(self, member: _Member) -> list[Informer[Any]]:
+        """What has to be synced before a controller works: what it watches, and what is cached for nobody in particular."""
+        own = {watch.model for watch in member.watches}
+        others = {watch.model for other in self._members for watch in other.watches} - own
+        return [informer for informer in self.caches.informers if informer.model not in others]
+
+    async def _report_waiting(self) -> None:
+        """Says now and then which caches are waited for and how their last try ended, until none is."""
+        while self.unsynced:
+            await anyio.sleep(_WAITING_REPORT_S)
+            waiting = {i.model.KIND.resource: i.trouble for i in self.caches.informers if not i.has_synced}
+            if waiting:
+                _LOG.warning("waiting for caches", extra={"resources": waiting})
 
     async def _stop_work(self, scope: anyio.CancelScope) -> None:
         await self._stop.wait()
         for member in self._members:
             member.controller.queue.shut_down()
-        if self._is_working:
+        for waiting in self._waits:
+            waiting.cancel()
+        if self._working:
             await anyio.sleep(self._drain_s)
             _LOG.warning("not drained in time", extra={"seconds": self._drain_s})
         scope.cancel()

@@ -28,10 +28,11 @@ from controllers.runtime.errors import (
     api_error,
 )
 from controllers.runtime.lines import LineTooLong
+from controllers.runtime.representation import accept_for
 from controllers.runtime.store import EventType, Store, version
 from controllers.runtime.transport import Transport
 
-__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Unreadable", "accept_for", "describe_decode_error")
+__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Unreadable", "describe_decode_error")
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +51,8 @@ HEALTHY_S = 10.0
 """A round that lasted this long starts the backoff anew."""
 REMEMBERED = 1000
 
-METADATA_ONLY = frozenset({"secrets"})
-"""Resources of which only metadata is requested, so that their content never enters this process."""
+OPTIONAL_GROUPS = frozenset({"resource.k8s.io"})
+"""Groups that clusters may lack or withhold. While the server says so (404, 403) at the start, their resources count as empty."""
 
 INITIAL_END = "k8s.io/initial-events-end"
 UNDECODABLE = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -142,11 +143,6 @@ class _Snapshot(Generic[T]):
         self.unreadable: set[Key] = set()
 
 
-def accept_for(resource: str, form: str = "") -> str:
-    """Accept header for a resource; form "" is an object or watch, "List" a list."""
-    return f"application/json;as=PartialObjectMetadata{form};g=meta.k8s.io;v=v1" if resource in METADATA_ONLY else "application/json"
-
-
 def describe_decode_error(error: Exception) -> str:
     """Where decoding failed, without any value of the object (custom resources may carry secrets in env)."""
     details = getattr(error, "errors", None)
@@ -159,7 +155,8 @@ def describe_decode_error(error: Exception) -> str:
 class Reflector(Generic[T]):
     """One resource, in all namespaces or one, optionally narrowed by selectors.
 
-    `synced` is set once the store is complete for the first time. `missing` is True while the server does not know the resource.
+    `synced` is set once the store is complete for the first time, or known to stay empty (OPTIONAL_GROUPS). `missing` is True while the
+    server does not know the resource.
     `unreadable` is told once of each object that the model refuses (it was stored before validation existed, say), and why.
     """
 
@@ -195,6 +192,11 @@ class Reflector(Generic[T]):
         self._failures = 0
         self._last = ""
         self._reported: set[str] = set()
+
+    @property
+    def trouble(self) -> str:
+        """How the latest round ended, as in ReflectorMetrics.round_ended; "" before the first one has."""
+        return self._last
 
     async def run(self) -> Never:
         """Reflects until cancelled. Whatever the server does, this does not raise."""
@@ -245,18 +247,28 @@ class Reflector(Generic[T]):
             return reason, error
         except NotFound as error:
             # The objects known so far stay: a starting API server does not know its custom resources yet either.
+            self._do_without(error)
             return "missing", error
         except (Invalid, BadRequest) as error:
             # Servers without WatchList say so in this way, however the round began it is lists from now on.
             self._watch_list = False
             return "refused", error
+        except Forbidden as error:
+            self._do_without(error)
+            return "denied", error
         except ApiError as error:
-            return "denied" if isinstance(error, (Forbidden, Unauthorized)) else "busy", error
+            return "denied" if isinstance(error, Unauthorized) else "busy", error
         except StreamIdle as error:
             return "idle", error
         except TransportError as error:
             return "network", error
         return "closed", None
+
+    def _do_without(self, error: ApiError) -> None:
+        """Nobody waits for an optional resource that is not served; should that change, its objects come in as usual."""
+        if self._kind.group in OPTIONAL_GROUPS and not self.synced.is_set():
+            log.warning("resource not available, counted as empty", extra={"resource": self._kind.resource, "error": str(error)})
+            self.synced.set()
 
     async def _watch(self, snapshot: _Snapshot[T] | None) -> None:
         """Streams changes; with a snapshot, the objects first."""

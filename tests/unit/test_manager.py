@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Never, TypeVar
 
 import aiohttp
@@ -17,6 +18,7 @@ from api.core import Pod
 from api.grove import PodClique
 from api.indexes import BY_NODE, BY_OWNER
 from api.plan import CacheView, Delete, Index, Key, Object, Outcome, Plan, Ref
+from controllers.runtime import manager as manager_module
 from controllers.runtime.clock import SystemClock
 from controllers.runtime.controller import ControllerSpec, Watch
 from controllers.runtime.events import EventRecorder
@@ -73,6 +75,10 @@ class FilledInformer(Informer[T]):
     @property
     def has_synced(self) -> bool:
         return self.synced.is_set()
+
+    @property
+    def trouble(self) -> str:
+        return "missing"
 
     def sync(self, *objects: T) -> None:
         self.store.replace(objects, 100)
@@ -148,7 +154,48 @@ async def test_a_controller_acts_on_what_is_there_and_on_what_comes() -> None:
     assert process.transport.calls[0].body["preconditions"] == {"uid": "u", "resourceVersion": "3"}
 
 
-async def test_no_worker_runs_before_all_caches_are_synced() -> None:
+async def test_a_controller_begins_when_what_it_watches_is_synced() -> None:
+    process = Process()
+    process.manager.add(EVICTOR)
+    watches = (Watch(PodClique, lambda old, new: ()), Watch(Pod, keys))
+    other = ControllerSpec("other", "grovekeeper/other", PodClique, watches, observe, lambda seen: Plan())
+    queue = process.manager.add(other).queue
+    async with process.running(pod("a", node="bad")):
+        await process.until("DELETE a")
+        process.informers[Pod].store.apply("ADDED", pod("b", uid="v", node="bad", rv="101"))
+        await process.until("DELETE a", "DELETE b")
+        assert len(queue) == 0, "who does not work yet takes no keys"
+        process.manager.stop()
+    assert process.code == EXIT_STOPPED
+
+
+async def test_what_is_waited_for_is_reported(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(manager_module, "_WAITING_REPORT_S", 0.01)
+    process = Process()
+    process.manager.add(EVICTOR)
+    async with process.running():
+        await eventually(lambda: "waiting for caches" in caplog.messages)
+        process.informers[Pod].sync()
+        process.manager.stop()
+    assert vars(next(r for r in caplog.records if r.message == "waiting for caches"))["resources"] == {"pods": "missing"}
+
+
+async def test_hooks_run_when_a_term_begins_not_before() -> None:
+    server, begun = LeaseServer(), list[str]()
+    one, two = Process(server, "one"), Process(server, "two")
+    for process, name in ((one, "one"), (two, "two")):
+        process.manager.on_term(partial(begun.append, name))
+    async with one.running():
+        await eventually(lambda: begun == ["one"])
+        async with two.running():
+            await anyio.sleep(0.05)
+            assert begun == ["one"]
+            one.manager.stop()
+            await eventually(lambda: begun == ["one", "two"])
+            two.manager.stop()
+
+
+async def test_no_worker_runs_before_caches_without_controller_are_synced() -> None:
     process = Process()
     process.manager.add(EVICTOR)
     process.manager.cache(Watch(PodClique, lambda old, new: ()))

@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from api.core import Pod
+from api.core import Pod, ResourceClaim
 from api.grove import PodCliqueSet
 from api.plan import Ref
 from controllers.runtime import reflector as reflector_module
-from tests.unit.fakeapi import FakeApi, bookmark, event, pod, pod_list, refusal
+from tests.unit.fakeapi import FakeApi, Reply, bookmark, event, pod, pod_list, refusal
 from tests.unit.watchworld import NO_WATCH_LIST, PODS, stream, world
 
 
@@ -265,6 +265,27 @@ async def test_missing_resource_is_waited_for_and_logged_once(caplog: pytest.Log
             assert not w.informer.missing
     assert max(w.delays) == 10.0
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("answer", [refusal(404, "NotFound"), refusal(403, "Forbidden")])
+async def test_an_optional_resource_that_is_not_served_counts_as_empty(answer: Reply, caplog: pytest.LogCaptureFixture) -> None:
+    path = "/apis/resource.k8s.io/v1/resourceclaims"
+    claim = {"metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "4"}}
+    scripts = (answer, answer, stream(event("ADDED", claim), bookmark(6, initial_end=True)))
+    with caplog.at_level(logging.WARNING):
+        async with world(lambda api: api.on("WATCH", path, *scripts), ResourceClaim) as w:
+            await w.informer.wait_synced()
+            assert w.names == []
+            await w.until(6)
+            assert w.names == ["c"]
+    assert caplog.messages.count("resource not available, counted as empty") == 1
+
+
+async def test_other_resources_that_are_withheld_are_waited_for() -> None:
+    async with world(lambda api: api.on("WATCH", PODS, refusal(403, "Forbidden"))) as w:
+        while len(w.delays) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+        assert (w.informer.has_synced, w.informer.trouble) == (False, "denied")
 
 
 async def test_known_objects_stay_while_a_starting_server_answers_404() -> None:
