@@ -78,7 +78,10 @@ def _items(name: str, document: object) -> Iterator[Manifest]:
         if not isinstance(manifest.get(field), str):
             raise ManifestError(f"{name}: a document has no {field}: write for example apiVersion: grove.io/v1alpha1, kind: PodCliqueSet")
     if manifest["kind"] == "List":
-        for item in cast("list[object]", manifest.get("items") or []):
+        items: object = manifest.get("items") or []
+        if not isinstance(items, list):
+            raise ManifestError(f"{name}: a List whose items is not a list")
+        for item in cast("list[object]", items):
             yield from _items(name, item)
     else:
         yield manifest

@@ -29,6 +29,7 @@ from controllers.runtime.transport import Transport
 __all__ = ("Runtime", "add_options", "run_process")
 
 INVALID, UNREACHABLE = 4, 5
+MAX_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def run_process(options: argparse.Namespace, component: str, build: Callable[[Ru
 
 def _listen(text: str) -> Listen:
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdigit():
+    if not colon or not host or not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= MAX_PORT):
         raise ValueError(f"--bind {text}: expected HOST:PORT, for example 127.0.0.1:8080")
     return Listen(host.strip("[]"), int(port))
 

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from api.core import Pod, ResourceClaimTemplate
 from api.defaulting import default_podcliqueset
-from api.fielderrors import FieldError, duplicate
+from api.fielderrors import OMITTED, FieldError, duplicate, invalid, required
 from api.grove import ClusterTopologyBinding, PodCliqueSet
+from api.operatorconfig import OperatorConfiguration
 from api.plan import Key, Manifest
 from api.podgang import PodGang
 from api.validation import cel_errors, errors_from_pydantic, validate_clustertopologybinding, validate_create
@@ -23,6 +24,9 @@ from cli.world import World
 __all__ = ("add_parser", "run")
 
 INVALID = 4
+NAMELESS = "name or generateName must be set"
+DEFAULTS = OperatorConfiguration.model_validate({"topologyAwareScheduling": {"enabled": True}})
+"""Without a configuration: whoever renders constraints wants to see them."""
 
 
 def add_parser(commands: Any) -> None:
@@ -44,7 +48,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit code 0, or 4 for invalid input."""
     try:
-        config = load_configuration(options.config)
+        config = load_configuration(options.config) if options.config else DEFAULTS
         inputs = list(load(options.filename))
     except (ConfigurationError, ManifestError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -69,14 +73,11 @@ def _read(world: World, inputs: list[tuple[str, Manifest]]) -> list[tuple[str, F
         kind = (manifest["apiVersion"], manifest["kind"])
         try:
             if kind == (ClusterTopologyBinding.KIND.api_version, "ClusterTopologyBinding"):
-                binding = ClusterTopologyBinding.model_validate(manifest, extra="forbid", by_alias=True, by_name=False)
-                errors += [(subject, e) for e in validate_clustertopologybinding(binding, world.config).errors]
-                topologies[binding.metadata.name] = binding
-                world.put(manifest)
+                errors += [(subject, e) for e in _read_topology(world, manifest, topologies)]
             elif kind == (PodCliqueSet.KIND.api_version, "PodCliqueSet"):
                 sets.append(default_podcliqueset(PodCliqueSet.model_validate(manifest, extra="forbid", by_alias=True, by_name=False)))
             elif kind == (ResourceClaimTemplate.KIND.api_version, "ResourceClaimTemplate"):
-                world.put({**manifest, "metadata": {"namespace": "default", **manifest["metadata"]}})
+                errors += [(subject, e) for e in _read_claim_template(world, manifest)]
         except ValidationError as error:
             errors += [(subject, e) for e in errors_from_pydantic(error)]
     for pcs in sets:
@@ -90,6 +91,29 @@ def _read(world: World, inputs: list[tuple[str, Manifest]]) -> list[tuple[str, F
         if not refused:
             world.put(pcs.to_manifest())
     return errors
+
+
+def _read_topology(world: World, manifest: Manifest, topologies: dict[str, ClusterTopologyBinding]) -> Sequence[FieldError]:
+    binding = ClusterTopologyBinding.model_validate(manifest, extra="forbid", by_alias=True, by_name=False)
+    if not binding.metadata.name:
+        return (required("metadata.name", NAMELESS),)
+    refused = validate_clustertopologybinding(binding, world.config).errors
+    if not refused:
+        topologies[binding.metadata.name] = binding
+        world.put(manifest)
+    return refused
+
+
+def _read_claim_template(world: World, manifest: Manifest) -> Sequence[FieldError]:
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or not metadata.get("name"):  # pyright: ignore[reportUnknownMemberType]
+        return (required("metadata.name", NAMELESS),)
+    try:
+        world.put({**manifest, "metadata": {"namespace": "default", **metadata}})
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$.")
+        return (invalid(path.rstrip("`"), OMITTED, text),)
+    return ()
 
 
 def _name(manifest: Manifest) -> str:
