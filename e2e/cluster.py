@@ -230,7 +230,7 @@ class Scene:
         """Delete every PodCliqueSet and wait until nothing of them is left."""
         for name in self.names("PodCliqueSet"):
             self.client.raw("DELETE", KINDS["PodCliqueSet"].path(self.namespace, name))
-        eventually(lambda: not self.left(), lambda: f"still there: {self.left()}\n{self.tails()}", 60.0)
+        eventually(lambda: not self.left(), lambda: f"still there: {self.left()}\n{self.tails()}", 80.0)
 
     def left(self) -> list[str]:
         """Sets and everything made for sets."""

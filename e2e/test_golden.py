@@ -55,10 +55,12 @@ def compare() -> ModuleType:
 def like_recorded(compare: ModuleType, control_plane: ControlPlane, grovekeeper: Grovekeeper) -> Iterator[Grovekeeper]:
     """Controllers with the configuration of the recordings, and nodes with GPUs for kube-scheduler."""
     specs = uniform_nodes(12, gpus=8, name="gpu-{i}")
-    create_nodes(control_plane.kubeconfig, specs)
-    with grovekeeper.replaced(config=CASES / "config.yaml") as pair:
-        yield pair
-    delete_nodes(control_plane.kubeconfig, (s.name for s in specs))
+    try:
+        create_nodes(control_plane.kubeconfig, specs)
+        with grovekeeper.replaced(config=CASES / "config.yaml") as pair:
+            yield pair
+    finally:
+        delete_nodes(control_plane.kubeconfig, (s.name for s in specs))
 
 
 @pytest.fixture

@@ -192,9 +192,10 @@ def test_tas12_ten_replicas_three_mandatory(scene: Scene, pool: Pool) -> None:
 
 
 def test_tas12_tail_gangs_join_their_anchors_block(scene: Scene, pool: Pool) -> None:
+    """Two tail gangs, so that the smaller block has room for all as well."""
     worker = clique("worker", 2, memory="40Mi", constraint=pack("host"))
-    workers = group("workers", ("worker",), 10, 3)
-    run(scene, pool, pcs("large", (worker,), (workers,), constraint=pack("block", topology=TOPOLOGY)), 20).assert_same("block")
+    workers = group("workers", ("worker",), 5, 3)
+    run(scene, pool, pcs("large", (worker,), (workers,), constraint=pack("block", topology=TOPOLOGY)), 10).assert_same("block")
 
 
 def test_tas13_too_many_for_a_rack(scene: Scene, pool: Pool) -> None:
