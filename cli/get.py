@@ -7,11 +7,14 @@ from typing import Any
 
 import anyio
 import msgspec
+from pydantic import ValidationError
 
 from api.core import Node, Pod
 from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, PodCliqueSet
 from api.labels import MANAGED_SELECTOR
+from api.plan import Key
 from api.podgang import PodGang
+from api.schemaerrors import errors_from_pydantic
 from cli.forest import Forest, lines
 from controllers.runtime.credentials import load_credentials
 from controllers.runtime.errors import ApiError, NotFound, TransportError
@@ -26,6 +29,15 @@ MODELS: tuple[type[Any], ...] = (PodCliqueSet, PodCliqueScalingGroup, PodClique,
 
 class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
+
+
+class _Name(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name
 
 
 def add_parser(commands: Any) -> None:
@@ -80,4 +92,16 @@ async def _read(options: argparse.Namespace) -> Forest:
 async def _list(transport: Transport, model: type[Any], namespace: str) -> list[Any]:
     query = {"labelSelector": MANAGED_SELECTOR} if model is Pod else {}
     body = await transport.call("GET", model.KIND.path(namespace), query=query)
-    return [model.decode(raw) for raw in msgspec.json.decode(body, type=_List).items or ()]
+    found = (_decoded(model, raw) for raw in msgspec.json.decode(body, type=_List).items or ())
+    return [obj for obj in found if obj is not None]
+
+
+def _decoded(model: type[Any], raw: msgspec.Raw) -> Any | None:
+    """None, and a line on standard error, for an object that was stored before the API server validated it."""
+    try:
+        return model.decode(raw)
+    except (ValidationError, msgspec.DecodeError) as error:
+        named = msgspec.json.decode(raw, type=_Named)
+        why = "; ".join(str(e) for e in errors_from_pydantic(error)) if isinstance(error, ValidationError) else str(error)
+        sys.stderr.write(f"{model.KIND.kind} {Key(named.metadata.namespace, named.metadata.name)} cannot be read and is left out: {why}\n")
+        return None
