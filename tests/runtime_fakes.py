@@ -44,6 +44,8 @@ class Call:
     body: Any
     content_type: str
     query: Mapping[str, str] = field(default_factory=dict[str, str])
+    accept: str = "application/json"
+    timeout_s: float = 30.0
 
 
 Answer = Callable[[Call], Awaitable[Any]]
@@ -69,7 +71,7 @@ class FakeTransport:
         accept: str = "application/json",
         timeout_s: float = 30.0,
     ) -> bytes:
-        call = Call(method, path, msgspec.json.decode(body) if body else None, content_type, dict(query or {}))
+        call = Call(method, path, msgspec.json.decode(body) if body else None, content_type, dict(query or {}), accept, timeout_s)
         self.calls.append(call)
         self.running += 1
         self.most_running = max(self.most_running, self.running)

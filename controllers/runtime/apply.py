@@ -35,12 +35,17 @@ from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, NotFou
 from controllers.runtime.expectations import Expectations
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.refusals import UNREACHABLE_S, outcome_of
-from controllers.runtime.requests import Request, is_ours, named, request_for, target_of
+from controllers.runtime.representation import accept_for
+from controllers.runtime.requests import Request, is_leaving, is_ours, named, request_for, target_of
 
 __all__ = ("FOREIGN_BIND", "Caller", "Executor", "Recorder")
 
 FOREIGN_BIND = "foreign bind"
 """Start of `Outcome.error` when a pod turned out to be bound to another node than the plan's."""
+WRITE_TIMEOUT_S, WRITE_TIMEOUT_LIMIT_S = 5.0, 30.0
+"""How long a write may take: as long as the fence allows for. Doubled for a key with each write in a row whose outcome stayed unknown:
+behind a slow admission webhook nothing would ever be written otherwise, and uids, resourceVersions and names that follow from the owner
+make a late write of an earlier term harmless."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -116,6 +121,7 @@ class Executor:
         self._metrics = metrics
         self._concurrency = concurrency
         self._refusals: dict[Key, int] = {}
+        self._unknown: dict[Key, int] = {}
 
     async def run(self, key: Key, plan: Plan, uid: str = "") -> Outcome:
         """Executes the plan made for `key` (whose object has `uid`) and reports every success to the expectations.
@@ -134,18 +140,23 @@ class Executor:
     async def tell(self, key: Key, plan: Plan, uid: str = "") -> Outcome:
         """The same for a plan that only reports (status, events): it does not count for or against the key's refusals."""
         started, done = self._clock.monotonic(), Counter[str]()
-        outcome = Outcome()
+        outcome, failure = Outcome(), None
         for stage in plan.stages:
             failure = await self._stage(key, uid, stage, done)
             if failure is not None:
                 outcome = self._outcome(key, *failure)
                 break
+        if failure is not None and isinstance(failure[1], UnknownOutcome):
+            self._unknown[key] = self._unknown.get(key, 0) + 1
+        elif done:
+            self._unknown.pop(key, None)
         self._report(key, plan, outcome, done, self._clock.monotonic() - started)
         return outcome
 
     def forget(self, key: Key) -> None:
-        """Drops what is remembered about refusals of the key."""
+        """Drops what is remembered about refusals and slow writes of the key."""
         self._refusals.pop(key, None)
+        self._unknown.pop(key, None)
 
     async def _stage(self, key: Key, uid: str, stage: Sequence[Op], done: Counter[str]) -> tuple[Op, _Failure] | None:
         position, size = 0, 1
@@ -212,7 +223,7 @@ class Executor:
             if is_ours(op, live):
                 self._expectations.wrote(key, target_of(attempt), live["metadata"].get("resourceVersion", ""), uid)
                 return
-        if live.get("metadata", {}).get("deletionTimestamp"):
+        if is_leaving(op, live):
             raise _StopPlanError(Outcome("backoff", error=f"{op.kind} {names[-1]} is still being deleted", failed_op=op))
         raise _StopPlanError(Outcome("blocked", 60.0, f"Conflict: {op.kind} {names[-1]} exists and belongs to somebody else", op))
 
@@ -235,9 +246,15 @@ class Executor:
 
     async def _send(self, key: Key, uid: str, op: Op) -> bytes:
         request: Request = request_for(op, self._field_manager)
+        timeout_s = min(WRITE_TIMEOUT_LIMIT_S, WRITE_TIMEOUT_S * 2.0 ** min(self._unknown.get(key, 0), 8))
         try:
             return await self._transport.call(
-                request.method, request.path, query=request.query, body=request.body, content_type=request.content_type
+                request.method,
+                request.path,
+                query=request.query,
+                body=request.body,
+                content_type=request.content_type,
+                timeout_s=timeout_s,
             )
         except UnknownOutcome:
             self._expectations.unknown(key, target_of(op), uid)
@@ -248,7 +265,8 @@ class Executor:
             raise
 
     async def _read(self, ref: Ref) -> Manifest:
-        return msgspec.json.decode(await self._transport.call("GET", ref.kind.path(ref.namespace, ref.name)), type=Manifest)
+        path = ref.kind.path(ref.namespace, ref.name)
+        return msgspec.json.decode(await self._transport.call("GET", path, accept=accept_for(ref.kind.resource)), type=Manifest)
 
     def _outcome(self, key: Key, op: Op, failure: _Failure) -> Outcome:
         match failure:

@@ -7,7 +7,7 @@ import msgspec
 from api.core import Pod
 from api.plan import Apply, ApplyStatus, Bind, Create, Delete, Emit, Manifest, Op, PatchStatus, Ref, SetFinalizers, Ungate
 
-__all__ = ("Request", "is_ours", "named", "request_for", "target_of")
+__all__ = ("Request", "is_leaving", "is_ours", "named", "request_for", "target_of")
 
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
@@ -80,9 +80,24 @@ def is_ours(op: Create, live: Manifest) -> bool:
     return all(want.get(label) == have.get(label) for label in op.match_labels)
 
 
+def is_leaving(op: Create, live: Manifest) -> bool:
+    """Whether the live object is about to go: it is being deleted, or its controller is an earlier life of ours, so that the garbage
+    collector will take it."""
+    wanted, found = op.manifest["metadata"], live.get("metadata", {})
+    if found.get("deletionTimestamp"):
+        return True
+    ours, theirs = _controller(wanted), _controller(found)
+    same_name = all(ours.get(field) == theirs.get(field) for field in ("kind", "name"))
+    return bool(ours) and same_name and ours.get("uid") != theirs.get("uid")
+
+
 def _controller_uid(metadata: Manifest) -> str:
+    return _controller(metadata).get("uid", "")
+
+
+def _controller(metadata: Manifest) -> Manifest:
     owners: list[Manifest] = metadata.get("ownerReferences") or []
-    return next((o["uid"] for o in owners if o.get("controller")), "")
+    return next((o for o in owners if o.get("controller")), Manifest())
 
 
 def _identity(ref: Ref) -> Manifest:

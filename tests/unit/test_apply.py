@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from api.core import Node, Pod
+from api.core import Node, Pod, Secret
 from api.grove import PodClique
 from api.plan import Apply, ApplyStatus, Bind, Create, Delete, Emit, Key, Op, Outcome, PatchStatus, Plan, Ref, SetFinalizers, Stage, Ungate
 from controllers.runtime import errors
@@ -229,19 +229,23 @@ async def test_events_go_to_the_recorder(world: World) -> None:
     assert world.sent == []
 
 
-def taken(uid: str = "owner", index: str = "0", **metadata: Any) -> dict[str, Any]:
-    return {"metadata": {"ownerReferences": [{**OWNER, "uid": uid}], "labels": {"i": index}, "resourceVersion": "9", **metadata}}
+def taken(uid: str = "owner", index: str = "0", owner: str = "clique", **metadata: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"ownerReferences": [{**OWNER, "uid": uid, "name": owner}], "labels": {"i": index}, "resourceVersion": "9", **metadata}
+    }
 
 
 @pytest.mark.parametrize(
     ("live", "result"),
     [
         (taken(), "done"),
-        (taken(uid="other"), "blocked"),
+        (taken(uid="other", owner="other"), "blocked"),
+        ({"metadata": {"resourceVersion": "9"}}, "blocked"),
         (taken(index="1"), "blocked"),
+        (taken(uid="before"), "backoff"),
         (taken(deletionTimestamp="2026-01-01T00:00:00Z"), "backoff"),
     ],
-    ids=["our earlier create", "another owner", "another index", "being deleted"],
+    ids=["our earlier create", "another owner", "no owner", "another index", "an owner's earlier life", "being deleted"],
 )
 async def test_create_of_a_taken_name(world: World, live: dict[str, Any], result: str) -> None:
     world.answers["POST /api/v1/namespaces/ns/pods"] = api(errors.AlreadyExists, 409)
@@ -249,6 +253,24 @@ async def test_create_of_a_taken_name(world: World, live: dict[str, Any], result
     outcome = await world.run((Create(Pod.KIND, MANIFEST, match_labels=("i",)),))
     assert outcome.result == result
     assert (world.expectations.behind(KEY) is not None) == (result == "done")
+
+
+async def test_of_a_taken_secret_only_metadata_is_read(world: World) -> None:
+    world.answers["POST /api/v1/namespaces/ns/secrets"] = api(errors.AlreadyExists, 409)
+    world.answers["GET /api/v1/namespaces/ns/secrets/p"] = taken()
+    assert (await world.run((Create(Secret.KIND, MANIFEST),))).result == "done"
+    assert world.transport.calls[1].accept.startswith("application/json;as=PartialObjectMetadata;")
+
+
+async def test_writes_fit_the_fence_and_get_longer_while_their_outcome_stays_unknown(world: World) -> None:
+    line = "POST /api/v1/namespaces/ns/pods"
+    world.answers[line] = errors.UnknownOutcome("no answer")
+    for _ in range(4):
+        assert (await world.run((OPS[0],))).result == "backoff"
+    del world.answers[line]
+    for _ in range(2):
+        assert (await world.run((OPS[0],))).result == "done"
+    assert [call.timeout_s for call in world.transport.calls] == [5.0, 10.0, 20.0, 30.0, 30.0, 5.0]
 
 
 async def test_create_tries_the_fallback_names_in_order() -> None:
