@@ -173,7 +173,7 @@ class Controller:
                 self.queue.forget(key)
             case "after" | "blocked":
                 self.queue.forget(key)
-                self.queue.add_after(key, outcome.after_s)
+                self.queue.requeue_after(key, outcome.after_s)
             case "conflict" | "backoff":
                 self.queue.add_rate_limited(key)
 

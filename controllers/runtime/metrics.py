@@ -69,7 +69,7 @@ class Metrics:
     def _queues(self) -> None:
         self.queue_depth = self._gauge("workqueue_depth", "Keys that are ready and not yet worked on", "name")
         self.queue_adds = self._counter("workqueue_adds_total", "Keys added", "name")
-        self.queue_retries = self._counter("workqueue_retries_total", "Keys added with a delay", "name")
+        self.queue_retries = self._counter("workqueue_retries_total", "Keys that workers gave back to be tried again", "name")
         self.queue_duration = self._histogram("workqueue_queue_duration_seconds", "Time from ready to work", "name")
         self.work_duration = self._histogram("workqueue_work_duration_seconds", "Time of work on a key", "name")
         self.unfinished_work = self._gauge("workqueue_unfinished_work_seconds", "Seconds of work in progress, summed", "name")

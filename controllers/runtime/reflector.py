@@ -156,7 +156,7 @@ class Reflector(Generic[T]):
     """One resource, in all namespaces or one, optionally narrowed by selectors.
 
     `synced` is set once the store is complete for the first time, or known to stay empty (OPTIONAL_GROUPS). `missing` is True while the
-    server does not know the resource.
+    server does not know the resource. `trouble`: how the latest round ended, as in ReflectorMetrics.round_ended.
     `unreadable` is told once of each object that the model refuses (it was stored before validation existed, say), and why.
     """
 
@@ -176,6 +176,7 @@ class Reflector(Generic[T]):
     ) -> None:
         self.synced = anyio.Event()
         self.missing = False
+        self.trouble = ""
         self._transport = transport
         self._store = store
         self._kind = store.model.KIND
@@ -190,13 +191,7 @@ class Reflector(Generic[T]):
         self._watch_list = True
         self._list_next = False
         self._failures = 0
-        self._last = ""
         self._reported: set[str] = set()
-
-    @property
-    def trouble(self) -> str:
-        """How the latest round ended, as in ReflectorMetrics.round_ended; "" before the first one has."""
-        return self._last
 
     async def run(self) -> Never:
         """Reflects until cancelled. Whatever the server does, this does not raise."""
@@ -211,10 +206,10 @@ class Reflector(Generic[T]):
         """Seconds until the next round."""
         if healthy:
             self._failures = 0
-        elif self._last == "network" != reason:
+        elif self.trouble == "network" != reason:
             # The server is back, so the length of its absence is no measure any more.
             self._failures = min(self._failures, 1)
-        self._last = reason
+        self.trouble = reason
         if healthy and reason in ("closed", "idle"):
             return self._rng.uniform(0.0, BACKOFF_FIRST_S)
         limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)

@@ -115,8 +115,6 @@ class WorkQueue(Generic[K]):
         """Makes the key ready in `delay_s` seconds, unless it is or becomes ready earlier for another reason."""
         if self._closed:
             return
-        if self._metrics is not None:
-            self._metrics.retries.inc()
         if delay_s <= 0.0 or key in self._ready:
             self.add(key, priority)
             return
@@ -140,6 +138,12 @@ class WorkQueue(Generic[K]):
         delay_s = self._backoff.delay_s(failures, self._rng)
         if self._bucket is not None:
             delay_s = max(delay_s, self._bucket.reserve(self._clock.monotonic()))
+        self.requeue_after(key, delay_s, priority)
+
+    def requeue_after(self, key: K, delay_s: float, priority: int | None = None) -> None:
+        """add_after by a worker that gives its key back: counted as a retry, which a delayed event is not."""
+        if self._metrics is not None and not self._closed:
+            self._metrics.retries.inc()
         self.add_after(key, delay_s, priority)
 
     def forget(self, key: K) -> None:

@@ -197,10 +197,19 @@ def test_metrics_have_the_names_and_values_of_client_go(clock: HandClock) -> Non
 
     assert value("workqueue_depth") == 1
     assert value("workqueue_adds_total") == 2
-    assert value("workqueue_retries_total") == 1
+    assert value("workqueue_retries_total") == 0
     assert value("workqueue_unfinished_work_seconds") == 2.0
     assert value("workqueue_longest_running_processor_seconds") == 2.0
     assert value("workqueue_queue_duration_seconds_sum") == 0.5
     queue.done("a")
     assert value("workqueue_work_duration_seconds_sum") == 2.0
     assert value("workqueue_unfinished_work_seconds") == 0.0
+
+
+def test_only_keys_that_are_given_back_count_as_retries(clock: HandClock) -> None:
+    metrics = Metrics()
+    queue: WorkQueue[str] = WorkQueue(clock, seeded(1), metrics=metrics.queue("pods"))
+    queue.add_after("echo", 0.2)
+    queue.requeue_after("a", 9.0)
+    queue.add_rate_limited("b")
+    assert metrics.registry.get_sample_value("workqueue_retries_total", {"name": "pods"}) == 2
