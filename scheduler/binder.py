@@ -30,7 +30,7 @@ from controllers.runtime.workqueue import ECHO, USER, WorkQueue
 from scheduler.binding import Binding
 from scheduler.memory import Memory
 from scheduler.model import Decision, Plan
-from scheduler.observe import Entry, gang_keys, gang_levels, has_news, observe, observe_context
+from scheduler.observe import Entry, gang_keys, gang_levels, has_news, is_mute, observe, observe_context
 from scheduler.report import GangState, report
 from scheduler.rounds import Rechecker, broken, gangs_of, leftovers, plan_all
 from scheduler.snapshot import ClusterState, Snapshot
@@ -41,7 +41,8 @@ FIELD_MANAGER = "grovekeeper/scheduler"
 ROUND = Key("", "round")
 ECHO_DELAY_S = 0.05
 """How long a round waits after news of pods, which come in swarms, and before it looks again for own writes."""
-WRITE_AGAIN_S = 1.0
+WRITE_AGAIN_S = (1.0, 10.0)
+"""Shortest and longest wait after a report that was not accepted."""
 NEVER = float("inf")
 
 _LOG = logging.getLogger(__name__)
@@ -116,8 +117,8 @@ class Binder:
         keys = tuple(gang_keys(old, new))
         if keys and news:
             self._replan(*keys)
-        elif old is not None and new is not None and old.spec.node_name == new.spec.node_name != "":
-            keys = ()  # the life of a placed pod is not ours to tell
+        elif old is not None and new is not None and old.spec.node_name == new.spec.node_name and not is_mute(new):
+            keys = ()  # the life of a placed pod is not ours to tell, and what we said last comes back
         self._untold.update(keys)
         return ((ROUND, ECHO),) if keys or (self._pending and self._state.version != before) else ()
 
@@ -299,7 +300,7 @@ class Binder:
             outcome = Outcome("backoff", error=str(error))
         if outcome.result != "done":
             self._untold.add(key)
-            again_s = max(WRITE_AGAIN_S, outcome.after_s)
+            again_s = min(max(WRITE_AGAIN_S[0], outcome.after_s), WRITE_AGAIN_S[1])
             self._memory.setdefault(uid, Memory()).tell_at = self._clock.monotonic() + again_s
             self.wake(again_s)
 
@@ -309,7 +310,7 @@ class Binder:
             await self._expectations.settle(key)
         except (ApiError, TransportError) as error:
             _LOG.debug("outcome still unknown", extra={"key": str(key), "error": str(error)})
-            memory.tell_at = self._clock.monotonic() + WRITE_AGAIN_S
+            memory.tell_at = self._clock.monotonic() + WRITE_AGAIN_S[0]
 
     def _log_fault(self, uid: str, error: Exception) -> None:
         """With its traceback, unless the gang ("": all together) raised the same before."""

@@ -14,7 +14,7 @@ from api.podgang import PodGang
 from api.reasons import Reason
 from scheduler.gangs import GangContext, level_keys
 
-__all__ = ("Entry", "gang_keys", "gang_levels", "has_news", "observe", "observe_context")
+__all__ = ("Entry", "gang_keys", "gang_levels", "has_news", "is_mute", "observe", "observe_context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,12 @@ def has_news(old: Pod | None, new: Pod | None, assumed: Mapping[str, str]) -> bo
         return False
     only_node = msgspec.structs.replace(old.spec, node_name=new.spec.node_name) == new.spec
     return not (only_node and assumed.get(b.uid) == new.spec.node_name)
+
+
+def is_mute(pod: Pod) -> bool:
+    """Whether a pod waits for a node and does not say so."""
+    said = pod.condition("PodScheduled")
+    return not pod.spec.node_name and (said is None or (said.status, said.reason) != ("False", "Unschedulable"))
 
 
 def gang_keys(old: Pod | None, new: Pod | None) -> Iterable[Key]:
