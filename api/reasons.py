@@ -92,13 +92,16 @@ REASON_HELP: Mapping[Reason, Help] = {
     ),
     Reason.WAITING_FOR_PODS: Help(
         "Pods that the minimum needs do not exist.",
-        "Usually over in a second. If it stays, look at the events and at the log of the controllers: a quota may refuse the pods.",
+        "Usually over in a second. If it stays, look at `status.lastErrors` and events of the PodClique: a quota may refuse the pods.",
     ),
     Reason.WAITING_FOR_STARTUP_ORDER: Help(
-        "The token for the startup waiter has not been made yet. Only the log of the controllers says so.",
+        "The token for the startup waiter has not been made yet.",
         "Look whether kube-controller-manager runs, or set `grovekeeper.token: projected`, which needs no Secret.",
     ),
-    Reason.QUEUED_BEHIND: Help("Gangs of higher rank come first.", NOT_YET),
+    Reason.QUEUED_BEHIND: Help(
+        "Room for the gang is reserved behind pods that are being deleted; the message names their nodes.",
+        "Wait until they are gone. If one stays for long, look why it does not end.",
+    ),
     Reason.INSUFFICIENT_CAPACITY: Help(
         "The nodes that the pods may use have too little room. The message counts the pods that fit and names the scarcest resource. "
         "With `Scheduled=True`: the gang has its minimum, and more pods do not fit.",
@@ -143,8 +146,8 @@ REASON_HELP: Mapping[Reason, Help] = {
         "Use volumes that any node can mount, such as emptyDir, hostPath, NFS or CSI inline volumes.",
     ),
     Reason.CLAIM_UNALLOCATABLE: Help(
-        "The pods use a ResourceClaim, which the binder refuses; or a ResourceClaimTemplate does not exist (only in the log).",
-        "Create the template, or use a device plugin resource instead of the claim.",
+        "The pods use a ResourceClaim, which the binder refuses; or a ResourceClaimTemplate does not exist.",
+        "Use a device plugin resource instead of the claim; create the template.",
     ),
     Reason.UNKNOWN_QUEUE: Help("No such queue.", NOT_YET),
     Reason.UNKNOWN_TOPOLOGY: Help("No such topology. `TopologyMissing` says so today.", NOT_YET),
@@ -155,8 +158,8 @@ REASON_HELP: Mapping[Reason, Help] = {
     Reason.NAME_TOO_LONG: Help("Generated names would be too long. `InvalidSpec` says so today.", NOT_YET),
     Reason.CONFLICT: Help(
         "Something else is in the way: a wanted name belongs to somebody else, a scaling group is not in its PodCliqueSet, "
-        "or pods use a host port, which the binder refuses.",
-        "Rename or delete what is in the way; remove the host port.",
+        "pods use a host port, which the binder refuses, or pods of one gang name different schedulers.",
+        "Rename or delete what is in the way; remove the host port; give all pods the same `schedulerName`.",
     ),
     Reason.NAMESPACE_TERMINATING: Help("The namespace is being deleted, so nothing can be made in it.", "Use another namespace."),
     Reason.FORBIDDEN: Help("The API server does not permit a write.", "Give the service account the missing permission."),
@@ -172,13 +175,18 @@ REASON_HELP: Mapping[Reason, Help] = {
         "The API server refused to bind pods. The gang is tried again after 1 to 60 seconds, longer with each refusal.",
         "Read the message: a pod or node may be gone, or a permission missing.",
     ),
-    Reason.BIND_UNKNOWN: Help("It is not known whether a bind succeeded.", NOT_YET),
+    Reason.BIND_UNKNOWN: Help(
+        "The API server could not be reached to bind pods, or asked to wait. The message says when it is tried again.",
+        "If it stays, look at the API server.",
+    ),
     Reason.SEARCH_BUDGET: Help(
         "No placement was found within the bounds of the search. There may be one.",
         "It is tried again after every change of the cluster. Free whole nodes to make it easier.",
     ),
     Reason.SOLVER_TIMEOUT: Help("The solver ran out of time. `SearchBudget` says so today.", NOT_YET),
-    Reason.SOLVER_FALLBACK: Help("A plan failed its final check and was dropped. This is a defect.", "Report it with the message."),
+    Reason.SOLVER_FALLBACK: Help(
+        "A gang could not be planned, or its plan failed the final check and was dropped. This is a defect.", "Report it with the message."
+    ),
     Reason.PREEMPTING: Help("Pods of lower priority are being removed.", NOT_YET),
     Reason.CACHE_STALE: Help(
         "A pod belongs to the gang, but the PodGang does not list it yet.",
