@@ -101,20 +101,10 @@ async def test_a_round_without_a_running_binder_is_a_mistake() -> None:
 # binding
 
 
-def held(scene: Scene, gate: anyio.Event) -> None:
-    """Binds wait until the gate opens."""
-
-    async def waiting() -> Any:
-        await gate.wait()
-        return {}
-
-    scene.answers["POST /binding"] = waiting
-
-
 async def test_a_gang_in_flight_is_not_planned_again_and_its_room_is_taken() -> None:
     async with running(2) as scene:
         gate = anyio.Event()
-        held(scene, gate)
+        scene.hold(gate)
         scene.gang("a", 2)
         await scene.round()
         tried = len(scene.binds)
@@ -132,7 +122,7 @@ async def test_the_room_stays_taken_between_the_bind_and_the_news_of_it() -> Non
     async with running(2) as scene:
         gate = anyio.Event()
         gate.set()
-        held(scene, gate)
+        scene.hold(gate)
         scene.gang("a", 2)
         await scene.round()
         assert len(scene.binds) == 2
