@@ -19,11 +19,14 @@ from api.schemaerrors import errors_from_pydantic
 __all__ = (
     "DEFAULT_SCHEDULER",
     "GROVEKEEPER_SCHEDULER",
+    "NO_EFFECT",
     "SUPPORTED_SCHEDULERS",
+    "WRITE_BUDGET",
     "ConfigError",
     "OperatorConfiguration",
     "SchedulerProfile",
     "load_operator_configuration",
+    "without_effect",
 )
 
 API_VERSION = "operator.config.grove.io/v1alpha1"
@@ -31,6 +34,23 @@ KIND = "OperatorConfiguration"
 DEFAULT_SCHEDULER = "default-scheduler"
 GROVEKEEPER_SCHEDULER = "grovekeeper-scheduler"
 SUPPORTED_SCHEDULERS = (GROVEKEEPER_SCHEDULER, "kai-scheduler", DEFAULT_SCHEDULER, "volcano", "lpx-scheduler")
+WRITE_BUDGET = timedelta(seconds=5)
+"""The longest that a write may take to be stored. The holder of a lease writes nothing in its last seconds, as many as these."""
+NO_EFFECT = frozenset(
+    f"{section}.{key}"
+    for section, keys in {
+        "runtimeClientConnection": ("qps", "burst", "contentType", "acceptContentTypes"),
+        "leaderElection": ("resourceLock",),
+        "server.webhooks": ("bindAddress", "port", "serverCertDir", "secretName", "certProvisionMode"),
+        "server.healthProbes": ("bindAddress", "port"),
+        "server.metrics": ("bindAddress", "port"),
+        "debugging": ("enableProfiling", "pprofBindHost", "pprofBindPort"),
+        "authorizer": ("enabled", "exemptServiceAccountUserNames"),
+        "scheduler.profiles[]": ("config",),
+    }.items()
+    for key in keys
+)
+"""Keys that are read and checked and change nothing."""
 
 
 class ConfigError(ValueError):
@@ -243,6 +263,22 @@ def load_operator_configuration(text: str) -> OperatorConfiguration:
     return config
 
 
+def without_effect(config: OperatorConfiguration) -> tuple[str, ...]:
+    """The keys of NO_EFFECT that the file has, sorted."""
+    return tuple(sorted(NO_EFFECT.intersection(_given(config, ""))))
+
+
+def _given(section: Section, prefix: str) -> Iterator[str]:
+    for name in section.model_fields_set:
+        key, value = f"{prefix}{type(section).model_fields[name].alias or name}", getattr(section, name)
+        yield key
+        if isinstance(value, Section):
+            yield from _given(value, f"{key}.")
+        elif isinstance(value, tuple):
+            parts = cast("tuple[object, ...]", value)
+            yield from (found for part in parts if isinstance(part, Section) for found in _given(part, f"{key}[]."))
+
+
 def _without_nulls(value: Any) -> Any:
     """An empty section in YAML is null; it means the defaults. Keys become text, a wrong one is named by the model."""
     if isinstance(value, dict):
@@ -254,8 +290,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _leader_election(election: LeaderElection) -> Iterator[FieldError]:
-    if not election.enabled:
-        return
+    """The spans count whatever `enabled` says: processes elect a leader unless a flag switches that off."""
     spans = {
         "leaseDuration": election.lease_duration,
         "renewDeadline": election.renew_deadline,
@@ -266,6 +301,13 @@ def _leader_election(election: LeaderElection) -> Iterator[FieldError]:
             yield invalid(f"leaderElection.{key}", _span_text(span), "must be greater than 0")
     if election.lease_duration <= election.renew_deadline:
         yield invalid("leaderElection.leaseDuration", _span_text(election.lease_duration), "must be greater than renewDeadline")
+    elif election.lease_duration <= WRITE_BUDGET + election.retry_period:
+        detail = f"must be greater than retryPeriod and {_span_text(WRITE_BUDGET)} together: nothing is written in a lease's last seconds"
+        yield invalid("leaderElection.leaseDuration", _span_text(election.lease_duration), detail)
+    if election.renew_deadline <= election.retry_period:
+        yield invalid("leaderElection.renewDeadline", _span_text(election.renew_deadline), "must be greater than retryPeriod")
+    if not election.enabled:
+        return
     for key, value in (("resourceLock", election.resource_lock), ("resourceName", election.resource_name)):
         if not value:
             yield required(f"leaderElection.{key}", "must be set when leader election is enabled")

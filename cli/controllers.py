@@ -21,7 +21,7 @@ def add_parser(commands: Any) -> None:
         description="Runs the controllers of PodCliqueSet, PodCliqueScalingGroup, PodClique and PodGang until stopped. "
         "Needs the custom resource definitions of manifests/crds.",
     )
-    add_options(parser, bind="127.0.0.1:2751", lease="grove-operator-leader-election")
+    add_options(parser, bind="127.0.0.1:2751", lease="")
     parser.set_defaults(run=run)
 
 

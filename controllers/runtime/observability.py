@@ -61,7 +61,7 @@ class TextFormatter(logging.Formatter):
 
 
 def configure_logging(
-    level: Literal["info", "debug"] = "info", style: Literal["json", "text"] = "json", stream: TextIO | None = None
+    level: Literal["debug", "info", "error"] = "info", style: Literal["json", "text"] = "json", stream: TextIO | None = None
 ) -> None:
     """Sends all logs of the process to `stream` (standard error), replacing earlier handlers."""
     handler = logging.StreamHandler(stream or sys.stderr)

@@ -24,7 +24,6 @@ class Key(NamedTuple):
 
 OTHER_RATE = "requests follow the API server's own throttling"
 BIND = "`--bind` says where each process listens"
-LEASE = "`--lease-name` and `--lease-namespace` name the lease"
 
 KEYS: dict[str, Key] = {
     "apiVersion": Key(YES, "must be as shown"),
@@ -34,14 +33,16 @@ KEYS: dict[str, Key] = {
     "runtimeClientConnection.contentType": Key(NONE, "always JSON"),
     "runtimeClientConnection.acceptContentTypes": Key(NONE, "always JSON"),
     "leaderElection.enabled": Key(
-        "checks only", "when true, the spans below are checked; `--no-leader-elect` is what switches the lease off"
+        "checks only", "when true, resourceLock and resourceName must be set; `--no-leader-elect` is what switches the lease off"
     ),
-    "leaderElection.leaseDuration": Key(YES, "how long a lease lasts that nobody renews"),
+    "leaderElection.leaseDuration": Key(
+        YES, "how long a lease lasts that nobody renews; more than renewDeadline, and than retryPeriod and 5s together"
+    ),
     "leaderElection.renewDeadline": Key(YES, "how long the holder tries to renew before it stops"),
     "leaderElection.retryPeriod": Key(YES, "time between two tries"),
     "leaderElection.resourceLock": Key(NONE, "always a Lease"),
-    "leaderElection.resourceName": Key(NONE, LEASE),
-    "leaderElection.resourceNamespace": Key(NONE, LEASE),
+    "leaderElection.resourceName": Key("yes, for `grovekeeper controllers`", "name of the lease, unless `--lease-name` is given"),
+    "leaderElection.resourceNamespace": Key(YES, "namespace of the lease, unless `--lease-namespace` is given; else the pod's"),
     "server.webhooks.bindAddress": Key(NONE, "webhooks are not served yet"),
     "server.webhooks.port": Key(NONE, "as above"),
     "server.webhooks.serverCertDir": Key(NONE, "as above"),
@@ -58,7 +59,7 @@ KEYS: dict[str, Key] = {
     "controllers.podClique.concurrentSyncs": Key(YES, "the same for PodCliques"),
     "controllers.podCliqueScalingGroup.concurrentSyncs": Key(YES, "the same for PodCliqueScalingGroups"),
     "controllers.podGang.concurrentSyncs": Key(YES, "the same for PodGangs"),
-    "logLevel": Key("yes; `error` is treated as `info`", "`debug`, `info` or `error`"),
+    "logLevel": Key(YES, "`debug`, `info` or `error`"),
     "logFormat": Key(YES, "`json` or `text`, on standard error"),
     "authorizer.enabled": Key(NONE, "the authorizer is a webhook"),
     "authorizer.exemptServiceAccountUserNames": Key(NONE, "as above"),

@@ -75,3 +75,11 @@ def test_requests_are_counted_under_the_names_of_client_go() -> None:
     labels.pop("code")
     assert metrics.registry.get_sample_value("rest_client_request_duration_seconds_sum", labels) == 0.25
     assert b"rest_client_requests_total" in metrics.text()
+
+
+def test_error_level_keeps_the_rest_quiet(stream: io.StringIO) -> None:
+    configure_logging("error", "text", stream)
+    LOG.warning("no")
+    LOG.error("yes")
+    assert "yes" in stream.getvalue()
+    assert "no" not in stream.getvalue().replace("yes", "")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from api.operatorconfig import ConfigError, OperatorConfiguration, load_operator_configuration
+from api.operatorconfig import NO_EFFECT, ConfigError, OperatorConfiguration, load_operator_configuration, without_effect
+from hack.codegen.configuration import KEYS, NONE
 
 HEAD = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\n"
 SHIPPED = Path(__file__).parents[2] / "manifests" / "config" / "controllers.yaml"
@@ -109,6 +110,16 @@ def test_the_shipped_configuration_selects_our_scheduler() -> None:
             id="lease not longer than the deadline",
         ),
         pytest.param(
+            HEAD + "leaderElection: {leaseDuration: 5s, renewDeadline: 3s}",
+            'leaderElection.leaseDuration: Invalid value: "5s": must be greater than retryPeriod and 5s together',
+            id="lease too short to write anything",
+        ),
+        pytest.param(
+            HEAD + "leaderElection: {renewDeadline: 2s}",
+            'leaderElection.renewDeadline: Invalid value: "2s": must be greater than retryPeriod',
+            id="no time for a second try",
+        ),
+        pytest.param(
             HEAD + "leaderElection: {enabled: true, resourceLock: ''}", "leaderElection.resourceLock: Required value", id="no lock"
         ),
         pytest.param(
@@ -141,9 +152,19 @@ def test_refused_by_key(text: str, message: str) -> None:
     assert len(caught.value.errors) == 1
 
 
-def test_leader_election_is_not_checked_when_it_is_off() -> None:
-    config = load_operator_configuration(HEAD + "leaderElection: {enabled: false, leaseDuration: 0s, resourceName: ''}")
-    assert config.leader_election.lease_duration == timedelta(0)
+def test_spans_are_checked_although_leader_election_is_off_because_flags_decide_that() -> None:
+    load_operator_configuration(HEAD + "leaderElection: {enabled: false, resourceName: ''}")
+    with pytest.raises(ConfigError, match=r'leaderElection.leaseDuration: Invalid value: "0s"'):
+        load_operator_configuration(HEAD + "leaderElection: {enabled: false, leaseDuration: 0s}")
+
+
+def test_given_keys_without_effect_are_named() -> None:
+    text = "runtimeClientConnection: {qps: 5}\nserver: {metrics: {port: 1}}\nlogLevel: error\n"
+    text += "scheduler: {profiles: [{name: volcano, config: {}}]}"
+    config = load_operator_configuration(HEAD + text)
+    assert without_effect(config) == ("runtimeClientConnection.qps", "scheduler.profiles[].config", "server.metrics.port")
+    assert without_effect(OperatorConfiguration()) == ()
+    assert {key for key, value in KEYS.items() if value.effect == NONE} == NO_EFFECT
 
 
 def test_all_mistakes_are_named_at_once() -> None:
