@@ -125,15 +125,6 @@ class Scene:
             await anyio.lowlevel.checkpoint()
         return outcome
 
-    def hold(self, gate: anyio.Event) -> None:
-        """Binds are answered when the gate opens, and the watch tells nothing of them."""
-
-        async def waiting() -> Any:
-            await gate.wait()
-            return {}
-
-        self.answers["POST /binding"] = waiting
-
     @property
     def binds(self) -> list[tuple[str, str]]:
         """(pod, node) of every bind that was tried."""
@@ -163,3 +154,16 @@ async def running(*gpus: int) -> AsyncGenerator[Scene]:
         await anyio.wait_all_tasks_blocked()
         yield scene
         tasks.cancel_scope.cancel()
+
+
+FORBIDDEN = errors.Forbidden(403, "Forbidden", "no")
+
+
+def held(scene: Scene, gate: anyio.Event) -> None:
+    """Binds are answered when the gate opens, and the watch tells nothing of them."""
+
+    async def waiting() -> Any:
+        await gate.wait()
+        return {}
+
+    scene.answers["POST /binding"] = waiting

@@ -14,10 +14,7 @@ from scheduler import binder, binding, rounds
 from scheduler.binder import ROUND
 from tests.runtime_fakes import eventually
 from tests.sched_builders import make_node
-from tests.unit.binderworld import Scene, running
-
-FORBIDDEN = errors.Forbidden(403, "Forbidden", "no")
-
+from tests.unit.binderworld import FORBIDDEN, Scene, held, running
 
 # plans
 
@@ -104,7 +101,7 @@ async def test_a_round_without_a_running_binder_is_a_mistake() -> None:
 async def test_a_gang_in_flight_is_not_planned_again_and_its_room_is_taken() -> None:
     async with running(2) as scene:
         gate = anyio.Event()
-        scene.hold(gate)
+        held(scene, gate)
         scene.gang("a", 2)
         await scene.round()
         tried = len(scene.binds)
@@ -122,7 +119,7 @@ async def test_the_room_stays_taken_between_the_bind_and_the_news_of_it() -> Non
     async with running(2) as scene:
         gate = anyio.Event()
         gate.set()
-        scene.hold(gate)
+        held(scene, gate)
         scene.gang("a", 2)
         await scene.round()
         assert len(scene.binds) == 2

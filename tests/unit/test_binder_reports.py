@@ -6,13 +6,10 @@ import pytest
 
 from api.core import Node, Pod, PriorityClass
 from api.podgang import PodGang
-from controllers.runtime import errors
 from scheduler.binder import ROUND
 from tests.runtime_fakes import eventually
 from tests.sched_builders import GPU, make_node
-from tests.unit.binderworld import running
-
-FORBIDDEN = errors.Forbidden(403, "Forbidden", "no")
+from tests.unit.binderworld import FORBIDDEN, held, running
 
 
 @pytest.mark.parametrize(("base", "patience_s", "reason"), [("", 15.0, "WaitingForGates"), ("base", 2.0, "WaitingForBaseGang")])
@@ -138,7 +135,7 @@ async def test_own_status_writes_ask_for_no_round() -> None:
 async def test_a_new_term_begins_with_what_the_caches_hold() -> None:
     async with running(2) as scene:
         gate = anyio.Event()
-        scene.hold(gate)
+        held(scene, gate)
         scene.gang("a", 2)
         await scene.round()
         assert scene.binder._state.assumed
