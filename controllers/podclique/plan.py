@@ -16,7 +16,8 @@ from controllers.podclique.status import status_of
 
 __all__ = ("failed", "plan")
 
-FIRST_STATUS_AFTER = timedelta(seconds=5)
+FIRST_STATUS_AFTER = timedelta(seconds=15)
+FIRST_TAIL_STATUS_AFTER = timedelta(seconds=5)
 
 
 def plan(o: Observed) -> Plan:
@@ -46,7 +47,7 @@ def _young_until(o: Observed, live: Sequence[Pod]) -> datetime | None:
     created = o.clique.metadata.creation_timestamp
     if created is None or (o.clique.status is not None and o.clique.status.replicas) or any(labels.GATE not in p.gates for p in live):
         return None
-    until = created + FIRST_STATUS_AFTER
+    until = created + (FIRST_TAIL_STATUS_AFTER if o.base_name else FIRST_STATUS_AFTER)
     return until if o.now < until else None
 
 

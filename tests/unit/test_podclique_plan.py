@@ -254,8 +254,8 @@ def test_a_new_clique_whose_pods_are_all_gated_says_nothing_for_a_while() -> Non
     world.put({**live, "metadata": {**live["metadata"], "creationTimestamp": "2026-01-01T00:00:00Z"}})
     early = planned(world, "chat-0-w")
     assert not [op for op in early.ops if isinstance(op, ApplyStatus)]
-    assert early.requeue_at == NOW + timedelta(seconds=5)
-    seen = observe(world, Key("serving", "chat-0-w"), NOW + timedelta(seconds=5), Settings())
+    assert early.requeue_at == NOW + timedelta(seconds=15)
+    seen = observe(world, Key("serving", "chat-0-w"), NOW + timedelta(seconds=15), Settings())
     assert seen is not None
     assert status_of(plan(seen))["scheduleGatedReplicas"] == 2
     bind(world, pods(world, "chat-0-w")[0])
