@@ -34,10 +34,10 @@ async def test_a_report_that_is_refused_is_tried_again_and_keeps_no_other_from_i
         scene.answers["PATCH /a/status"] = FORBIDDEN
         scene.gang("a", 2)
         scene.gang("b", 2)
-        await scene.round()
+        outcome = await scene.round()
         assert scene.status("b")["blocked"] == "InsufficientCapacity"
         assert "blocked" not in scene.status("a")
-        assert max(scene.woken) >= 1.0
+        assert outcome.after_s == 10.0
         scene.answers.clear()
         scene.clock.advance(10.1)
         await scene.round()
