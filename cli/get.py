@@ -17,7 +17,7 @@ from api.podgang import PodGang
 from api.schemaerrors import errors_from_pydantic
 from cli.forest import Forest, lines
 from controllers.runtime.credentials import load_credentials
-from controllers.runtime.errors import ApiError, NotFound, TransportError
+from controllers.runtime.errors import ApiError, Forbidden, NotFound, TransportError
 from controllers.runtime.transport import Transport
 
 __all__ = ("add_parser", "run")
@@ -25,6 +25,8 @@ __all__ = ("add_parser", "run")
 NOT_FOUND, UNREACHABLE = 1, 5
 
 MODELS: tuple[type[Any], ...] = (PodCliqueSet, PodCliqueScalingGroup, PodClique, PodGang, Pod, Node, ClusterTopologyBinding)
+CLUSTER_WIDE = (Node, ClusterTopologyBinding)
+"""What only tells racks, and what users of one namespace often may not read."""
 
 
 class _List(msgspec.Struct):
@@ -46,7 +48,8 @@ def add_parser(commands: Any) -> None:
         "get",
         help="show PodCliqueSets with their groups, cliques and pods",
         description="Prints PodCliqueSets as a forest: replicas and gangs, scaling groups, PodCliques, pods with node and rack; for a pod "
-        "without a node, why. Exit code 1: no PodCliqueSet of that name, 5: the API server cannot be reached or refuses.",
+        "without a node, why. Racks are left out where nodes may not be read. "
+        "Exit code 1: no PodCliqueSet of that name, 5: the API server cannot be reached or refuses.",
     )
     parser.add_argument("name", nargs="?", help="one PodCliqueSet; all without")
     parser.add_argument("-n", "--namespace", default="", help="one namespace; all without")
@@ -84,14 +87,21 @@ async def _read(options: argparse.Namespace) -> Forest:
         cliques=found[PodClique],
         gangs=found[PodGang],
         pods=found[Pod],
-        nodes={n.metadata.name: n for n in found[Node]},
-        topologies={t.metadata.name: t for t in found[ClusterTopologyBinding]},
+        nodes={n.metadata.name: n for n in found[Node]} if found[Node] is not None else None,
+        topologies={t.metadata.name: t for t in found[ClusterTopologyBinding] or ()},
     )
 
 
-async def _list(transport: Transport, model: type[Any], namespace: str) -> list[Any]:
+async def _list(transport: Transport, model: type[Any], namespace: str) -> Any:
+    """The objects; None, and a line on standard error, for those of CLUSTER_WIDE that may not be read."""
     query = {"labelSelector": MANAGED_SELECTOR} if model is Pod else {}
-    body = await transport.call("GET", model.KIND.path(namespace), query=query)
+    try:
+        body = await transport.call("GET", model.KIND.path(namespace), query=query)
+    except Forbidden as error:
+        if model not in CLUSTER_WIDE:
+            raise
+        sys.stderr.write(f"{model.KIND.resource} may not be read, so racks may be missing: {error.message}\n")
+        return None
     found = (_decoded(model, raw) for raw in msgspec.json.decode(body, type=_List).items or ())
     return [obj for obj in found if obj is not None]
 

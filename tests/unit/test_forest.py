@@ -177,6 +177,7 @@ class Server:
 
     def __init__(self, world: World | None, failure: Exception | None = None) -> None:
         self.world, self.failure = world, failure
+        self.failing = ("",) if failure is None else tuple(m.KIND.plural for m in get.MODELS)
         self.queries: dict[str, dict[str, str]] = {}
 
     def __call__(self, *_: Any, **__: Any) -> "Server":
@@ -190,7 +191,7 @@ class Server:
 
     async def call(self, method: str, path: str, *, query: dict[str, str]) -> bytes:
         self.queries[path] = query
-        if self.failure is not None:
+        if self.failure is not None and any(path.endswith(f"/{end}") for end in self.failing):
             raise self.failure
         kind = next(m.KIND for m in get.MODELS if path.endswith(f"/{m.KIND.plural}"))
         items = [*self.world.of_kind(kind)] if self.world is not None else []
@@ -255,3 +256,32 @@ def test_get_leaves_out_an_object_that_it_cannot_read_and_says_so(
     assert captured.out.startswith("PodCliqueSet serving/chat  1/1 available\n")
     assert "batch" not in captured.out
     assert captured.err.startswith("PodCliqueSet serving/batch cannot be read and is left out: spec.replicas: ")
+
+
+def test_get_does_without_nodes_and_bindings_that_may_not_be_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Server(both(), errors.Forbidden(403, "Forbidden", "not yours"))
+    server.failing = ("nodes", "clustertopologybindings")
+    assert run(server, monkeypatch) == 0
+    captured = capsys.readouterr()
+    assert "1/1 available" in captured.out
+    assert "node is gone" not in captured.out
+    assert [line.split(" may not be read")[0] for line in captured.err.splitlines()] == ["nodes", "clustertopologybindings.grove.io"]
+
+
+def test_a_large_forest_is_drawn_without_looking_at_everything_for_each_branch() -> None:
+    world = running(podcliqueset(clique("w")))
+    [one] = world.list(PodCliqueSet)
+    [pod] = world.list(Pod)
+    cliques = list(world.list(PodClique))
+    looks = 0
+
+    class Counted(list[Pod]):
+        def __iter__(self) -> Any:
+            nonlocal looks
+            looks += 1
+            return super().__iter__()
+
+    assert len(list(lines(Forest([one], (), cliques * 50, (), Counted([pod]))))) == 1 + 1 + 50 + 50
+    assert looks == 1
