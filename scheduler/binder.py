@@ -31,7 +31,7 @@ from scheduler.binding import Binding
 from scheduler.memory import Memory
 from scheduler.model import Decision, Plan
 from scheduler.observe import Entry, gang_keys, gang_levels, has_news, is_mute, observe, observe_context
-from scheduler.report import GangState, report
+from scheduler.report import GangState, minimums_met, report
 from scheduler.rounds import Rechecker, broken, gangs_of, leftovers, plan_all
 from scheduler.snapshot import ClusterState, Snapshot
 
@@ -88,8 +88,8 @@ class Binder:
         """Version of the state that the last plans were made from; -1 when a round has to plan in any case."""
         self._pending: set[Key] = set()
         """Gangs that wait for nodes, and those that were not looked at yet."""
-        self._untold: set[Key] = set()
-        """Gangs about which something may have to be written."""
+        self._untold: dict[Key, float] = {}
+        """Gangs about which something may have to be written, with the time before which it is not worth a look (monotonic)."""
         self._plan_again_at = NEVER
         self._memory: dict[str, Memory] = {}
 
@@ -119,7 +119,7 @@ class Binder:
             self._replan(*keys)
         elif old is not None and new is not None and old.spec.node_name == new.spec.node_name and not is_mute(new):
             keys = ()  # the life of a placed pod is not ours to tell, and what we said last comes back
-        self._untold.update(keys)
+        self._untold |= dict.fromkeys(keys, 0.0)
         return ((ROUND, ECHO),) if keys or (self._pending and self._state.version != before) else ()
 
     def node_changed(self, old: Node | None, new: Node | None) -> Keys:
@@ -175,8 +175,9 @@ class Binder:
         except BaseException:
             self._planned_version = -1
             raise
-        self._pending -= {k for k in considered if k not in entries or entries[k].settled}
-        self._untold |= considered & entries.keys()
+        if self._planned_version >= 0:  # else an entry may be out of date
+            self._pending -= {k for k in considered if k not in entries or entries[k].settled}
+        self._untold |= dict.fromkeys(considered & entries.keys(), 0.0)
         if planned is None:
             self._note(entries, {}, faults)
             return
@@ -235,7 +236,7 @@ class Binder:
 
     def _bind_ended(self, plan: Plan, outcome: Outcome) -> None:
         key, memory = Key(plan.namespace, plan.name), self._memory.get(plan.gang_uid)
-        self._untold.add(key)
+        self._untold[key] = 0.0
         if outcome.result == "done":
             if memory is not None:
                 memory.bound()
@@ -252,38 +253,46 @@ class Binder:
 
     async def _tell(self) -> float:
         """Writes what is new about each gang that may have news; when to look again (monotonic). What was not told stays untold."""
-        due_at, now = NEVER, self._clock.monotonic()
-        entries = observe(self._caches, self._untold, self._names)
-        self._untold &= entries.keys()
+        now = self._clock.monotonic()
+        due = sorted(key for key, at in self._untold.items() if at <= now)
+        entries = observe(self._caches, due, self._names)
         async with anyio.create_task_group() as tasks:
-            for key in sorted(self._untold):
-                entry = entries[key]
-                if entry.settled:
+            for key in due:
+                entry = entries.get(key)
+                if entry is None:
+                    del self._untold[key]
+                    continue
+                if entry.settled and self._planned_version >= 0:
                     self._pending.discard(key)
                 uid = entry.podgang.metadata.uid
                 if self.binding.is_busy(uid) or any(p.metadata.uid in self._state.assumed for p in entry.pods):
-                    continue  # the watch will show where its pods are; half of the truth is not worth a write
+                    self._untold[key] = NEVER  # the end of the bind and the watch tell; half of the truth is not worth a write
+                    continue
                 lag_s, memory = self._expectations.behind(key, uid), self._memory.setdefault(uid, Memory())
                 if lag_s == 0.0 and memory.tell_at <= now:
                     tasks.start_soon(self._catch_up, key, memory)
                 left_s, why = memory.reason(now)
                 left_s = max(left_s, memory.silence_s(why, now), ECHO_DELAY_S if lag_s is not None else 0.0)
                 if left_s > 0.0:
-                    due_at = min(due_at, now + left_s)
+                    self._untold[key] = now + left_s
                     continue
-                self._untold.discard(key)
+                del self._untold[key]
                 if operations := self._report(entry, memory):
                     memory.told(why, now)
                     tasks.start_soon(self._write, key, entry, operations)
-        return due_at
+        # What came in meanwhile asks for its own round.
+        return min((at for at in self._untold.values() if at > now), default=NEVER)
 
     def _report(self, entry: Entry, memory: Memory) -> Operations | None:
         _, why = memory.reason(self._clock.monotonic())
         levels = gang_levels(self._caches, entry.podgang)
         nodes = {n: node for p in entry.live if (n := p.spec.node_name) and (node := self._caches.get(Node, "", n))}
         foreign = frozenset(p.metadata.uid for p in entry.strangers)
+        state = GangState(entry.podgang, entry.live, why, memory.score, levels, nodes, foreign)
+        if why is None and not minimums_met(state):
+            return None  # the next plan tells more
         try:
-            ops = report(GangState(entry.podgang, entry.live, why, memory.score, levels, nodes, foreign), self._clock.now())
+            ops = report(state, self._clock.now())
         except Exception as error:
             self._log_fault(entry.podgang.metadata.uid, error)
             return None
@@ -299,10 +308,8 @@ class Binder:
             self._log_fault(uid, error)
             outcome = Outcome("backoff", error=str(error))
         if outcome.result != "done":
-            self._untold.add(key)
-            again_s = min(max(WRITE_AGAIN_S[0], outcome.after_s), WRITE_AGAIN_S[1])
-            self._memory.setdefault(uid, Memory()).tell_at = self._clock.monotonic() + again_s
-            self.wake(again_s)
+            again_at = self._clock.monotonic() + min(max(WRITE_AGAIN_S[0], outcome.after_s), WRITE_AGAIN_S[1])
+            self._memory.setdefault(uid, Memory()).tell_at = self._untold[key] = again_at
 
     async def _catch_up(self, key: Key, memory: Memory) -> None:
         """Reads what became of a write of unknown outcome."""

@@ -14,7 +14,7 @@ from api.podgang import PodGang
 from api.reasons import Reason
 from api.timestamps import rfc3339
 
-__all__ = ("GangState", "report")
+__all__ = ("GangState", "minimums_met", "report")
 
 SCHEDULED = "Scheduled"
 MAX_MESSAGE = 1024
@@ -55,14 +55,15 @@ def report(state: GangState, now: datetime) -> tuple[Op, ...]:
     return tuple(ops)
 
 
-def _minimums_met(state: GangState) -> bool:
+def minimums_met(state: GangState) -> bool:
+    """Every pod group has as many listed pods on nodes as it needs."""
     bound = {pod.metadata.name for pod in state.pods if pod.spec.node_name}
     return all(sum(r.name in bound for r in g.pod_references) >= g.min_replicas for g in state.podgang.spec.podgroups)
 
 
 def _status(state: GangState, now: datetime) -> Manifest:
     bound = [pod for pod in state.pods if pod.spec.node_name]
-    if _minimums_met(state):
+    if minimums_met(state):
         wanted = Wanted(SCHEDULED, "True", "GangBound", f"{len(bound)} of {len(state.pods)} pods have a node")
     elif state.why is not None:
         wanted = Wanted(SCHEDULED, "False", state.why.reason, state.why.message[:MAX_MESSAGE])

@@ -24,7 +24,7 @@ from scheduler.rounds import Planned, plan_all
 from scheduler.snapshot import STUCK_AFTER, Snapshot
 from tests.runtime_fakes import HandClock, eventually, seeded
 from tests.sched_builders import make_node
-from tests.unit.test_binder import FORBIDDEN, Scene, held, running
+from tests.unit.binderworld import FORBIDDEN, Scene, held, running
 
 
 def changed(obj: Any, **metadata: Any) -> Any:
@@ -268,6 +268,7 @@ async def test_a_plan_that_does_not_hold_any_more_is_dropped_whole(
         assert scene.binds == []
         assert scene.binder._state.assumed == {}
         assert scene.woken == [0.0]
+        assert scene.calls("PATCH", "/a/status") == [], "nothing is known about it yet"
         plannings = counted(monkeypatch)
         await scene.round()
         assert len(plannings) == (0 if change is gang_deleting else 1)
@@ -285,6 +286,24 @@ async def test_a_plan_that_still_holds_is_bound_although_the_cluster_changed(mon
         scene.gang("a", 2)
         await scene.round()
         assert scene.nodes("a") == {"n0"}
+
+
+async def test_pods_that_come_while_the_planner_works_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(1) as scene:
+
+        def late(snapshot: Snapshot, gangs: Sequence[Gang]) -> Planned:
+            planned = plan_all(snapshot, gangs)
+            anyio.from_thread.run_sync(scene.put, scene.pod("a-0", "a", 1))
+            return planned
+
+        scene.gang("a", 1)
+        scene.remove(scene.found(Pod, "a-0"))
+        scene.put(scene.pod("done", "a", 1, node="n9"))
+        with monkeypatch.context() as patched:
+            patched.setattr(binder, "plan_all", late)
+            await scene.round()
+        await scene.round()
+        assert scene.found(Pod, "a-0").spec.node_name == "n0"
 
 
 # whom it serves
