@@ -90,8 +90,6 @@ async def world(control_plane: ControlPlane, two_nodes: tuple[NodeSpec, ...], na
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-    # Sockets of a cancelled watch close a moment after their session.
-    await anyio.sleep(0.1)
 
 
 def create(namespace: str, name: str, index: str = "0", *others: str) -> Create:

@@ -5,6 +5,7 @@ failing call never touches a running watch. Every non-GET call passes the fence 
 back all later calls of the same Transport. Nothing is retried here except once after a 401: retries belong to queues and reflectors.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
@@ -24,6 +25,8 @@ __all__ = ("Fence", "NoTransportMetrics", "Transport", "TransportMetrics")
 CONNECT_LIMIT_S = 10.0
 WRITE_CONNECT_LIMIT_S = 4.0
 """The fence is asked before connecting and allows for five seconds until the request is at the server."""
+CLOSE_LIMIT_S = 1.0
+"""For the goodbyes of TLS on connections of ended streams, when everything is closed."""
 GATE_LIMIT_S = 60.0
 """Longest pause that a Retry-After can impose."""
 
@@ -107,6 +110,7 @@ class Transport:
         self._calls: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
         self._limiter: anyio.CapacityLimiter | None = None
+        self._closing: set[asyncio.Future[None]] = set()
 
     def sibling(self, *, connections: int = 4) -> "Transport":
         """A Transport for the same server with its own connections, limit and gate, and no fence: for the leader elector."""
@@ -130,6 +134,9 @@ class Transport:
             if session is not None:
                 await session.close()
         self._calls = self._streams = None
+        if self._closing:
+            with anyio.move_on_after(CLOSE_LIMIT_S, shield=True):
+                await asyncio.wait(self._closing)
 
     def _session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -282,7 +289,21 @@ class Transport:
             async with aclosing(_lines(response, path)) as lines:
                 yield lines
         finally:
-            response.close()
+            self._close(response)
+
+    def _close(self, response: ClientResponse) -> None:
+        """Gives up a connection. The session forgets it at once, although its socket closes later: so we keep that in mind."""
+        protocol = response.connection.protocol if response.connection is not None else None
+        closed = protocol.closed if protocol is not None else None
+        if closed is not None:
+            self._closing.add(closed)
+            closed.add_done_callback(self._closed)
+        response.close()
+
+    def _closed(self, closed: asyncio.Future[None]) -> None:
+        self._closing.discard(closed)
+        if not closed.cancelled():
+            closed.exception()  # taken notice of: how a connection ended that was given up does not matter
 
     async def _open(self, path: str, query: Mapping[str, str] | None, accept: str, inactivity_s: float) -> ClientResponse:
         if self._streams is None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import anyio
 import pytest
@@ -386,3 +388,28 @@ async def test_stream_refreshes_credentials_and_raises_refusals(api: FakeApi) ->
             async with transport.stream(PODS, query={"watch": "1"}):
                 pass
     assert source.renewals == 1
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+async def test_when_it_is_left_the_sockets_of_ended_streams_are_closed(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ca, sockets = trustme.CA(), list[socket.socket]()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    opened = Transport._open
+
+    async def note(self: Transport, *arguments: Any) -> Any:
+        response = await opened(self, *arguments)
+        assert response.connection is not None
+        assert response.connection.transport is not None
+        sockets.append(response.connection.transport.get_extra_info("socket"))
+        return response
+
+    monkeypatch.setattr(Transport, "_open", note)
+    async with serve(FakeApi(), context if tls else None) as api:
+        api.on("WATCH", PODS, Stream((event("ADDED", pod("a", 1)),)))
+        trust = Trust(ca=ca.cert_pem.bytes()) if tls else Trust()
+        async with Transport(Credentials(api.url, FileSource(authorization="Bearer t"), trust)) as transport:
+            for _ in range(3):
+                async with transport.stream(PODS, query={"watch": "1"}) as lines:
+                    assert await anext(lines)
+        assert [s.fileno() for s in sockets] == [-1, -1, -1]
