@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from api.grove import PodCliqueSet, PodCliqueTemplate
 
-__all__ = ("canonical", "generation_hash", "pod_template_hash", "safe_encode", "stable_hash")
+__all__ = ("canonical", "generation_hash", "pod_template_hash", "safe_encode", "safe_suffix", "stable_hash")
 
 FNV_OFFSET = 14695981039346656037
 FNV_PRIME = 1099511628211
@@ -31,6 +31,15 @@ def stable_hash(data: bytes) -> int:
 def safe_encode(text: str) -> str:
     """Kubernetes' SafeEncodeString: each character mapped into an alphabet that is safe in names and spells no words."""
     return "".join(SAFE_ALPHABET[ord(c) % len(SAFE_ALPHABET)] for c in text)
+
+
+def safe_suffix(value: int, length: int = 5) -> str:
+    """The last `length` digits of a number in the safe alphabet: 27^5 = 14 million suffixes where decimal digits would give 100,000."""
+    digits: list[str] = []
+    for _ in range(length):
+        value, digit = divmod(value, len(SAFE_ALPHABET))
+        digits.append(SAFE_ALPHABET[digit])
+    return "".join(digits)
 
 
 def canonical(value: object) -> bytes:

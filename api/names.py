@@ -3,7 +3,7 @@
 Ways back never guess by suffix: they strip a known parent prefix, so cliques `b` and `ab` cannot be confused.
 """
 
-from api.hashes import safe_encode, stable_hash
+from api.hashes import safe_suffix, stable_hash
 
 __all__ = (
     "base_gang_name",
@@ -73,8 +73,7 @@ def hostname(clique: str, pod_index: int) -> str:
 
 def pod_name(clique: str, clique_uid: str, pod_index: int, attempt: int) -> str:
     """`<clique>-<5 characters>`: the characters are a hash of clique uid, index and attempt, so a repeated create meets its own name."""
-    digest = safe_encode(str(stable_hash(f"{clique_uid}/{pod_index}/{attempt}".encode())))
-    return f"{clique}-{digest[-5:]}"
+    return f"{clique}-{safe_suffix(stable_hash(f'{clique_uid}/{pod_index}/{attempt}'.encode()))}"
 
 
 def role_name(pcs: str) -> str:

@@ -14,6 +14,7 @@ from api.schemaerrors import errors_from_pydantic
 from api.validation.cel import cel_errors
 from api.validation.cliques import clique_errors
 from api.validation.clustertopologybinding import clustertopologybinding_errors
+from api.validation.collisions import collision_errors
 from api.validation.mnnvl import mnnvl_errors, mnnvl_update_errors
 from api.validation.names import metadata_errors
 from api.validation.podspec import creation_errors, restart_policy_warning
@@ -91,6 +92,7 @@ def _set_errors(pcs: PodCliqueSet, config: OperatorConfiguration) -> Iterator[Fi
     yield from scheduler_errors(pcs, config)
     yield from startup_errors(pcs)
     yield from scaling_group_errors(pcs)
+    yield from collision_errors(pcs)
     yield from _termination_delay(template.termination_delay)
 
 
