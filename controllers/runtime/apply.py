@@ -15,6 +15,7 @@ import anyio
 import msgspec
 
 from api.plan import (
+    Apply,
     ApplyStatus,
     Bind,
     Clock,
@@ -122,6 +123,8 @@ class Executor:
         self._concurrency = concurrency
         self._refusals: dict[Key, int] = {}
         self._unknown: dict[Key, int] = {}
+        self._idle: dict[Key, dict[Ref, tuple[Manifest, str]]] = {}
+        """Applies that changed nothing, with the resourceVersion for which that is known."""
 
     async def run(self, key: Key, plan: Plan, uid: str = "") -> Outcome:
         """Executes the plan made for `key` (whose object has `uid`) and reports every success to the expectations.
@@ -157,6 +160,7 @@ class Executor:
         """Drops what is remembered about refusals and slow writes of the key."""
         self._refusals.pop(key, None)
         self._unknown.pop(key, None)
+        self._idle.pop(key, None)
 
     async def _stage(self, key: Key, uid: str, stage: Sequence[Op], done: Counter[str]) -> tuple[Op, _Failure] | None:
         position, size = 0, 1
@@ -190,6 +194,8 @@ class Executor:
                 self._recorder.emit(op.ref, op.reason, op.message, op.type)
             case Create():
                 await self._create(key, uid, op)
+            case Apply():
+                await self._apply(key, uid, op)
             case Bind():
                 await self._bind(key, uid, op)
             case Delete():
@@ -201,12 +207,24 @@ class Executor:
                     await self._write(key, uid, op)
                 except NotFound:
                     self._expectations.deleted(key, op.ref, uid)
-            case _:
-                await self._write(key, uid, op)
 
     async def _write(self, key: Key, uid: str, op: Op) -> None:
         answer = await self._send(key, uid, op)
         self._expectations.wrote(key, target_of(op), _version(answer), uid)
+
+    async def _apply(self, key: Key, uid: str, op: Apply) -> None:
+        """What changed nothing before, because the difference belongs to somebody else, is not sent again for the same object."""
+        ref, idle = target_of(op), self._idle.setdefault(key, {})
+        seen = self._expectations.cached_version(ref)
+        if seen and idle.get(ref) == (op.manifest, seen):
+            return
+        answer = await self._send(key, uid, op)
+        version = _version(answer)
+        self._expectations.wrote(key, ref, version, uid)
+        if version == seen:
+            idle[ref] = (op.manifest, version)
+        else:
+            idle.pop(ref, None)
 
     async def _create(self, key: Key, uid: str, op: Create) -> None:
         """A taken name is our own earlier create, or the next name is tried."""

@@ -143,6 +143,11 @@ class Expectations:
             if pending.cause == "unknown" and life is not None:
                 self._after_unknown(key, life.uid, pending.ref, live)
 
+    def cached_version(self, ref: Ref) -> str:
+        """resourceVersion of the cached object; "" when the cache does not have it."""
+        cached = self._caches.find(ref.kind, ref.key)
+        return cached.metadata.resource_version if cached is not None else ""
+
     def forget(self, key: Key) -> None:
         """Drops everything about the key."""
         self._lives.pop(key, None)

@@ -362,3 +362,23 @@ async def test_delete_is_expected_until_the_cache_shows_it(world: World, shown: 
 
 def hold(world: World, obj: Pod) -> None:
     world.caches.held[(Pod.KIND, Key.of(obj))] = obj
+
+
+async def test_an_apply_that_changed_nothing_is_not_sent_again_for_the_same_object(world: World) -> None:
+    manifest = {"metadata": {"name": "p", "namespace": "ns"}, "spec": {"x": 1}}
+    hold(world, pod(rv="6"))
+    await world.run((Apply(Pod.KIND, manifest),))
+    hold(world, pod(rv="7"))
+    await world.run((Apply(Pod.KIND, manifest),))
+    assert len(world.sent) == 2, "only the second one is known to change nothing"
+    await world.run((Apply(Pod.KIND, manifest),))
+    assert len(world.sent) == 2
+    await world.run((Apply(Pod.KIND, {**manifest, "spec": {"x": 2}}),))
+    assert len(world.sent) == 3, "another intent is sent"
+    hold(world, pod(rv="8"))
+    await world.run((Apply(Pod.KIND, manifest),))
+    assert len(world.sent) == 4, "somebody has changed the object"
+    world.executor.forget(KEY)
+    hold(world, pod(rv="7"))
+    await world.run((Apply(Pod.KIND, manifest),))
+    assert len(world.sent) == 5
