@@ -218,7 +218,7 @@ class Grovekeeper(Section):
     token: how the waiter gets its credentials, `secret` as upstream does or `projected`, a short-lived bound token.
     """
 
-    scheduler_names: Annotated[Items[str], Field(min_length=1)] = (GROVEKEEPER_SCHEDULER,)
+    scheduler_names: Annotated[Items[str], Field(min_length=1)] = (GROVEKEEPER_SCHEDULER, "kai-scheduler")
     init_container_image: Annotated[str, Field(min_length=1)] = "grovekeeper:latest"
     token: Literal["secret", "projected"] = "secret"  # noqa: S105 - a choice, not a secret
 

@@ -51,7 +51,7 @@ def main() -> int:
         _down(plane, processes)
     else:
         say(f"\nIt stays up. Look around:  export KUBECONFIG={plane.kubeconfig.resolve()}")
-        say(f"kubectl of the same version:  {plane.kubectl.resolve()}")
+        say(f"kubectl of the same version:  {plane.kubectl.absolute()}")
         say("Stop it with:  make try ARGS=--down")
     return 0 if placed else 1
 

@@ -60,12 +60,19 @@ def failed(o: Observed, outcome: Outcome) -> Plan:
 
 
 def _teardown(o: Observed) -> Plan:
-    """Lets go of the clique; its pods and claims follow by garbage collection."""
+    """Deletes the pods and lets go of the clique; claims follow by garbage collection.
+
+    The garbage collector would delete the pods too, but it works through all dependents of the cluster at a low rate, and until it comes
+    to them the pods hold their nodes. Whoever deletes the clique with cascade=orphan wants to keep them.
+    """
     ours = o.clique.metadata.finalizers
     if labels.FINALIZER_PODCLIQUE not in ours:
         return Plan()
+    kept = "orphan" in ours
+    pods = tuple(Delete(Ref.of(p)) for p in o.pods if not p.metadata.deleting and not kept)
     rest = tuple(f for f in ours if f != labels.FINALIZER_PODCLIQUE)
-    return Plan(stages=((SetFinalizers(Ref.of(o.clique), rest, o.clique.metadata.resource_version),),))
+    release = (SetFinalizers(Ref.of(o.clique), rest, o.clique.metadata.resource_version),)
+    return Plan(stages=(pods, release) if pods else (release,))
 
 
 def _pods(o: Observed, pcs: PodCliqueSet, live: Sequence[Pod]) -> tuple[Op, ...]:

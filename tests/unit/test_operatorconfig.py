@@ -65,7 +65,7 @@ def test_what_is_written_is_read() -> None:
 def test_the_shipped_configuration_selects_our_scheduler() -> None:
     config = load_operator_configuration(SHIPPED.read_text())
     assert config.scheduler.default_profile_name == "grovekeeper-scheduler"
-    assert config.grovekeeper.scheduler_names == ("grovekeeper-scheduler",)
+    assert config.grovekeeper.scheduler_names == ("grovekeeper-scheduler", "kai-scheduler")
     assert config.topology_aware_scheduling.enabled
 
 

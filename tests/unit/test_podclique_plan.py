@@ -199,14 +199,18 @@ def test_transition_times_move_only_with_the_status() -> None:
     assert {c["lastTransitionTime"] for c in later["conditions"]} == {"2026-01-01T00:00:00Z"}
 
 
-def test_a_deleted_clique_only_lets_go() -> None:
+@pytest.mark.parametrize(("others", "deleted"), [((), 2), (("orphan",), 0)], ids=["ordinary", "cascade=orphan"])
+def test_a_deleted_clique_deletes_its_pods_and_lets_go(others: tuple[str, ...], deleted: int) -> None:
     world = settled(podcliqueset(clique("w", 2)))
     live = next(m for m in world.of_kind(PodClique.KIND))
-    world.put({**live, "metadata": {**live["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
-    (op,) = planned(world, "chat-0-w").ops
-    assert isinstance(op, SetFinalizers)
-    assert op.finalizers == ()
-    assert op.ref.uid
+    finalizers = [*live["metadata"]["finalizers"], *others]
+    world.put({**live, "metadata": {**live["metadata"], "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    *deletes, release = planned(world, "chat-0-w").ops
+    assert len(deletes) == deleted
+    assert all(isinstance(op, Delete) and op.ref.uid for op in deletes)
+    assert isinstance(release, SetFinalizers)
+    assert release.finalizers == others
+    assert release.ref.uid
 
 
 def test_startup_order_adds_the_waiter_last_with_the_parents_minimum() -> None:

@@ -75,7 +75,7 @@ def test_sections_without_effect_are_read_by_nobody() -> None:
 def test_defaults_are_written_as_in_the_file() -> None:
     found = dict(defaults())
     assert found["leaderElection.leaseDuration"] == "15s"
-    assert found["grovekeeper.schedulerNames"] == "[grovekeeper-scheduler]"
+    assert found["grovekeeper.schedulerNames"] == "[grovekeeper-scheduler, kai-scheduler]"
     assert found["scheduler.profiles[].name"] == "default-scheduler"
     assert found["logFormat"] == "json"
     assert found["authorizer.enabled"] == "false"
