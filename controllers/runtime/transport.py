@@ -6,6 +6,7 @@ back all later calls of the same Transport. Nothing is retried here except once 
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import Protocol, Self
 
 import aiohttp
 import anyio
+import anyio.lowlevel
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
@@ -25,6 +27,8 @@ __all__ = ("Fence", "NoTransportMetrics", "Transport", "TransportMetrics")
 CONNECT_LIMIT_S = 10.0
 WRITE_CONNECT_LIMIT_S = 4.0
 """The fence is asked before connecting and allows for five seconds until the request is at the server."""
+FORGETS_CLOSED = sys.version_info < (3, 12, 7) or (3, 13, 0) <= sys.version_info < (3, 13, 1)
+"""These versions of asyncio can lose a TLS connection that was given up while it closes; aiohttp then has to abort it."""
 CLOSE_LIMIT_S = 1.0
 """For the goodbyes of TLS on connections of ended streams, when everything is closed."""
 GATE_LIMIT_S = 60.0
@@ -134,13 +138,17 @@ class Transport:
             if session is not None:
                 await session.close()
         self._calls = self._streams = None
+        # Aborted connections report their end in the next turns of the loop; a loop that is closed before leaves sockets behind.
+        with anyio.CancelScope(shield=True):
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
         if self._closing:
             with anyio.move_on_after(CLOSE_LIMIT_S, shield=True):
                 await asyncio.wait(self._closing)
 
     def _session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, enable_cleanup_closed=FORGETS_CLOSED),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._user_agent, "Accept-Encoding": "identity"},
             read_bufsize=256 * 1024,
