@@ -7,6 +7,7 @@ from typing import TypeVar
 from api import labels
 from api.core import Node, Pod
 from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, PodCliqueSet
+from api.limits import bounded
 from api.objects.topology import topology_name
 from api.podgang import PodGang
 
@@ -83,7 +84,7 @@ def _set(forest: _Grown, pcs: PodCliqueSet) -> _Branch:
     conditions = (pcs.status.conditions or ()) if pcs.status else ()
     invalid = next((c for c in conditions if c.type == "InvalidSpec" and c.status == "True"), None)
     below = [_Branch(f"InvalidSpec: {invalid.message}")] if invalid else []
-    below += [_replica(forest, pcs, i) for i in range(pcs.spec.replicas)]
+    below += [_replica(forest, pcs, i) for i in range(bounded(pcs.spec.replicas))]
     return _Branch(text, tuple(below))
 
 

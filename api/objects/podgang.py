@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from api import labels
 from api.grove import PodCliqueScalingGroup, PodCliqueScalingGroupConfig, PodCliqueSet
+from api.limits import bounded
 from api.names import base_gang_name, clique_name, member_clique_name, pcs_replica_of, scaled_gang_name, scaling_group_name
 from api.objects.metadata import metadata
 from api.objects.scheduler import KAI
@@ -45,14 +46,14 @@ def _members(pcs: PodCliqueSet, i: int, config: PodCliqueScalingGroupConfig, j: 
 
 def group_replicas(config: PodCliqueScalingGroupConfig, live: PodCliqueScalingGroup | None) -> int:
     """Replicas of a scaling group: the live object's count wins over the template's, so scaling by others is never reverted."""
-    return live.spec.replicas if live is not None else config.replicas
+    return bounded(live.spec.replicas if live is not None else config.replicas)
 
 
 def gang_shapes(pcs: PodCliqueSet, groups: Mapping[str, PodCliqueScalingGroup]) -> Iterator[GangShape]:
     """Every expected gang: all Anchors by replica, then Tails by (replica, group, index). `groups`: live groups by full name."""
-    for i in range(pcs.spec.replicas):
+    for i in range(bounded(pcs.spec.replicas)):
         yield GangShape(base_gang_name(pcs.metadata.name, i), i)
-    for i in range(pcs.spec.replicas):
+    for i in range(bounded(pcs.spec.replicas)):
         for config in pcs.spec.template.pod_clique_scaling_groups or ():
             group = scaling_group_name(pcs.metadata.name, i, config.name)
             minimum = config.min_available

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from api.duration import DurationError, parse_duration
 from api.fielderrors import FieldError, invalid, not_supported, required
 from api.grove import ClusterTopologyBinding, PodCliqueSet
+from api.limits import MAX_REPLICAS
 from api.operatorconfig import OperatorConfiguration
 from api.schemaerrors import errors_from_pydantic
 from api.validation.cel import cel_errors
@@ -84,6 +85,8 @@ def _set_errors(pcs: PodCliqueSet, config: OperatorConfiguration) -> Iterator[Fi
     yield from metadata_errors(pcs)
     if pcs.spec.replicas < 0:
         yield invalid("spec.replicas", pcs.spec.replicas, "must be greater than or equal to 0")
+    if pcs.spec.replicas > MAX_REPLICAS:
+        yield invalid("spec.replicas", pcs.spec.replicas, f"must be at most {MAX_REPLICAS}")
     if template.clique_startup_type not in STARTUP_TYPES:
         yield not_supported("spec.template.cliqueStartupType", template.clique_startup_type, STARTUP_TYPES)
     yield from claim_template_errors(template)

@@ -7,6 +7,7 @@ from api import labels
 from api.core import Pod
 from api.grove import PodCliqueSet
 from api.lasterrors import MAX_DESCRIPTION, last_errors
+from api.limits import bounded, excess_text
 from api.objects.claims import claim_changes, claims_of, template_lookup
 from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why
 from controllers.podclique.gates import blocked_by, ungate
@@ -16,6 +17,8 @@ from controllers.podclique.status import status_of
 
 __all__ = ("failed", "plan")
 
+CREATES_PER_PASS = 500
+"""The news of these pods starts the next pass, which sees what has become of the replica count meanwhile."""
 FIRST_STATUS_AFTER = timedelta(seconds=15)
 FIRST_TAIL_STATUS_AFTER = timedelta(seconds=5)
 
@@ -29,7 +32,9 @@ def plan(o: Observed) -> Plan:
     live = [p for p in o.pods if not p.metadata.deleting and not p.finished]
     claims, missing = _claims(o, o.pcs)
     pods = _pods(o, o.pcs, live) if not missing else ()
-    told = _told(o, "ERR_SYNC_PCLQ_RESOURCE_CLAIM", missing[0].message) if missing else _status(o)
+    excess = excess_text(o.clique.spec.replicas)
+    error = ("ERR_SYNC_PCLQ_RESOURCE_CLAIM", missing[0].message) if missing else ("ERR_CREATE_POD", excess) if excess else None
+    told = _told(o, *error) if error else _status(o)
     young_until = _young_until(o, live)
     if young_until is not None and not missing:
         told = ()
@@ -77,9 +82,9 @@ def _teardown(o: Observed) -> Plan:
 
 def _pods(o: Observed, pcs: PodCliqueSet, live: Sequence[Pod]) -> tuple[Op, ...]:
     """Finished pods are replaced: they hold an index but serve nothing."""
-    gap = o.clique.spec.replicas - len(live)
+    gap = bounded(o.clique.spec.replicas) - len(live)
     expected = o.clique.metadata.labels.get(labels.POD_TEMPLATE_HASH, "")
-    creates = create_pods(o, pcs, free_indices(live, gap))
+    creates = create_pods(o, pcs, free_indices(live, min(gap, CREATES_PER_PASS)))
     finished = [p for p in o.pods if p.finished and not p.metadata.deleting]
     victims = [*surplus(live, -gap, expected), *finished]
     return (*creates, *(Delete(Ref.of(p), p.metadata.resource_version) for p in victims))
@@ -88,7 +93,7 @@ def _pods(o: Observed, pcs: PodCliqueSet, live: Sequence[Pod]) -> tuple[Op, ...]
 def _claims(o: Observed, pcs: PodCliqueSet) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
     if o.template is None or not o.template.resource_sharing:
         return (), ()
-    wanted = claims_of(o.clique.metadata.name, o.template.resource_sharing, range(o.clique.spec.replicas))
+    wanted = claims_of(o.clique.metadata.name, o.template.resource_sharing, range(bounded(o.clique.spec.replicas)))
     level = ({labels.PODCLIQUE: o.clique.metadata.name}, labels.POD_INDEX)
     return claim_changes(pcs, o.clique, wanted, o.claims, template_lookup(o.claim_templates), level)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from api import labels
 from api.grove import PodClique, PodCliqueScalingGroupConfig, PodCliqueSet
 from api.lasterrors import MAX_DESCRIPTION, last_errors
+from api.limits import bounded, excess_text
 from api.names import member_clique_name
 from api.objects.claims import claim_changes, claims_of, template_lookup
 from api.objects.podclique import member_podclique
@@ -18,6 +19,9 @@ from controllers.podcliquescalinggroup.observe import Observed
 from controllers.podcliquescalinggroup.status import status_of
 
 __all__ = ("failed", "plan")
+
+CREATES_PER_PASS = 500
+"""The news of these PodCliques starts the next pass, which sees what has become of the replica count meanwhile."""
 
 
 def plan(o: Observed) -> Plan:
@@ -30,7 +34,9 @@ def plan(o: Observed) -> Plan:
         return Plan(why=(Why(Reason.CONFLICT, f"PodCliqueSet {o.pcs.metadata.name} has no scaling group for {o.group.metadata.name}"),))
     claims, missing = _claims(o, o.pcs, o.config)
     cliques = _cliques(o, o.pcs, o.config) if not missing else ()
-    told = _told(o, "ERR_SYNC_PCSG_RESOURCE_CLAIM", missing[0].message) if missing else _status(o)
+    excess = excess_text(o.group.spec.replicas)
+    error = ("ERR_SYNC_PCSG_RESOURCE_CLAIM", missing[0].message) if missing else ("ERR_CREATE_PODCLIQUES", excess) if excess else None
+    told = _told(o, *error) if error else _status(o)
     stages: list[Sequence[Op]] = [claims, cliques, _events(o, cliques), told]
     return Plan(stages=tuple(tuple(s) for s in stages if s), why=missing)
 
@@ -65,7 +71,7 @@ def _cliques(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig
     existing = {c.metadata.name for c in o.cliques}
     expected: set[str] = set()
     creates: list[Op] = []
-    for j in range(o.group.spec.replicas):
+    for j in range(bounded(o.group.spec.replicas)):
         member = Membership.of(pcs, o.pcs_replica, config, j)
         for name in o.group.spec.clique_names:
             full = member_clique_name(o.group.metadata.name, j, name)
@@ -74,11 +80,11 @@ def _cliques(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig
             if full not in existing and template is not None:
                 creates.append(Create(PodClique.KIND, member_podclique(pcs, o.pcs_replica, o.group, member, template)))
     deletes = [Delete(Ref.of(c)) for c in o.cliques if c.metadata.name not in expected and not c.metadata.deleting]
-    return (*deletes, *creates)
+    return (*deletes, *creates[:CREATES_PER_PASS])
 
 
 def _claims(o: Observed, pcs: PodCliqueSet, config: PodCliqueScalingGroupConfig) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
-    wanted = claims_of(o.group.metadata.name, config.resource_sharing, range(o.group.spec.replicas))
+    wanted = claims_of(o.group.metadata.name, config.resource_sharing, range(bounded(o.group.spec.replicas)))
     level = ({labels.PCSG: o.group.metadata.name}, labels.PCSG_REPLICA_INDEX)
     return claim_changes(pcs, o.group, wanted, o.claims, template_lookup(o.claim_templates), level)
 

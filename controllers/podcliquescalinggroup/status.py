@@ -7,6 +7,7 @@ from api import labels
 from api.conditions import Wanted, merged
 from api.grove import PodClique
 from api.hashes import generation_hash, pod_template_hash
+from api.limits import bounded
 from api.names import member_clique_name
 from api.plan import Manifest
 from controllers.podcliquescalinggroup.observe import Observed
@@ -60,7 +61,7 @@ def _replicas(o: Observed) -> list[dict[str, PodClique] | None]:
     live = {c.metadata.name: c for c in o.cliques if not c.metadata.deleting}
     names = o.group.spec.clique_names
     out: list[dict[str, PodClique] | None] = []
-    for j in range(o.group.spec.replicas):
+    for j in range(bounded(o.group.spec.replicas)):
         found = {name: live.get(member_clique_name(o.group.metadata.name, j, name)) for name in names}
         whole = {name: clique for name, clique in found.items() if clique is not None}
         out.append(whole if len(whole) == len(names) else None)

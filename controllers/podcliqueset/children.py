@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from api import labels
 from api.grove import PodClique, PodCliqueScalingGroup, PodCliqueScalingGroupConfig
+from api.limits import bounded
 from api.names import clique_name, scaling_group_name
 from api.objects.claims import claim_changes, claims_of, template_lookup
 from api.objects.metadata import metadata
@@ -21,7 +22,7 @@ __all__ = ("claims", "cliques", "gangs", "groups")
 
 def claims(o: Observed) -> tuple[tuple[Op, ...], tuple[Why, ...]]:
     """Set-level ResourceClaims, and the templates that do not exist."""
-    wanted = claims_of(o.pcs.metadata.name, o.pcs.spec.template.resource_sharing, range(o.pcs.spec.replicas))
+    wanted = claims_of(o.pcs.metadata.name, o.pcs.spec.template.resource_sharing, range(bounded(o.pcs.spec.replicas)))
     lookup = template_lookup(o.claim_templates)
     return claim_changes(o.pcs, o.pcs, wanted, o.claims.values(), lookup, ({}, labels.PCS_REPLICA_INDEX))
 
@@ -30,7 +31,7 @@ def cliques(o: Observed) -> Iterator[Op]:
     """Standalone PodCliques. Existing ones keep their replicas: scaling by others is never reverted."""
     expected: set[str] = set()
     templates = standalone_cliques(o.pcs)
-    for i in range(o.pcs.spec.replicas):
+    for i in range(bounded(o.pcs.spec.replicas)):
         for template in templates:
             name = clique_name(o.pcs.metadata.name, i, template.name)
             expected.add(name)
@@ -42,7 +43,7 @@ def cliques(o: Observed) -> Iterator[Op]:
 def groups(o: Observed) -> Iterator[Op]:
     """Scaling groups. Replicas are given at creation only; annotations follow the template."""
     expected: set[str] = set()
-    for i in range(o.pcs.spec.replicas):
+    for i in range(bounded(o.pcs.spec.replicas)):
         for config in o.pcs.spec.template.pod_clique_scaling_groups or ():
             name = scaling_group_name(o.pcs.metadata.name, i, config.name)
             expected.add(name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from api import labels
 from api.core import HorizontalPodAutoscaler, Role, RoleBinding, Secret, Service, ServiceAccount
 from api.grove import AutoScalingConfig
+from api.limits import bounded
 from api.names import clique_name, role_name, scaling_group_name, service_name, token_secret_name
 from api.objects.metadata import metadata
 from api.objects.startup import has_startup_order
@@ -100,7 +101,7 @@ def _services(o: Observed) -> Iterator[Op]:
     config = o.pcs.spec.template.headless_service_config
     publish = config.publish_not_ready_addresses if config is not None else True
     expected: set[str] = set()
-    for i in range(o.pcs.spec.replicas):
+    for i in range(bounded(o.pcs.spec.replicas)):
         name = service_name(o.pcs.metadata.name, i)
         expected.add(name)
         live = o.services.get(name)
@@ -142,7 +143,7 @@ def _autoscalers(o: Observed) -> Iterator[Op]:
 def _scaled(o: Observed) -> Iterator[tuple[str, str, AutoScalingConfig]]:
     """(kind, name, configuration) of everything that is scaled by metrics."""
     pcs, cliques = o.pcs.metadata.name, standalone_cliques(o.pcs)
-    for i in range(o.pcs.spec.replicas):
+    for i in range(bounded(o.pcs.spec.replicas)):
         for clique in cliques:
             if clique.spec.auto_scaling_config is not None:
                 yield "PodClique", clique_name(pcs, i, clique.name), clique.spec.auto_scaling_config

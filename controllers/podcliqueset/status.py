@@ -8,6 +8,7 @@ from api.fielderrors import aggregate
 from api.grove import PodClique, PodCliqueScalingGroup
 from api.hashes import generation_hash, pod_template_hash
 from api.lasterrors import last_errors
+from api.limits import bounded
 from api.names import clique_name, scaling_group_name
 from api.objects.template import standalone_cliques
 from api.objects.topology import constraint_domains, level_keys, topology_name
@@ -31,7 +32,7 @@ def status_of(o: Observed, *, synced: bool) -> Manifest:
     available = updated = 0
     hash_ = (before.current_generation_hash if before else None) or generation_hash(o.pcs)
     template_hashes = {c.name: pod_template_hash(c, o.pcs.spec.template.priority_class_name or "") for c in standalone_cliques(o.pcs)}
-    for i in range(o.pcs.spec.replicas):
+    for i in range(bounded(o.pcs.spec.replicas)):
         cliques, groups = _children(o, i, template_hashes)
         if cliques is None or groups is None or not _available(cliques, groups):
             continue

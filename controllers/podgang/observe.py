@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from api import labels
 from api.core import Pod
 from api.defaulting import default_podcliqueset
 from api.grove import ClusterTopologyBinding, PodClique, PodCliqueSet
@@ -40,12 +39,12 @@ class Observed:
 
 
 def observe(view: CacheView, key: Key, now: datetime, settings: Settings) -> Observed | None:
-    """None when the gang does not exist or is not ours."""
+    """None when the gang does not exist. Whose it is, the owner reference says: labels may have been edited, and are then repaired."""
     gang = view.get(PodGang, *key)
-    if gang is None or gang.metadata.labels.get(labels.MANAGED_BY) != labels.MANAGED_BY_VALUE:
+    if gang is None:
         return None
-    stored = view.get(PodCliqueSet, key.namespace, gang.metadata.labels.get(labels.PART_OF, ""))
     owner = gang.metadata.controller
+    stored = view.get(PodCliqueSet, key.namespace, owner.name) if owner is not None and owner.kind == PodCliqueSet.KIND.kind else None
     if stored is None or owner is None or owner.uid != stored.metadata.uid:
         return Observed(gang, None, None, (), None, settings, now)
     pcs = default_podcliqueset(stored)

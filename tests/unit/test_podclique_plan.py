@@ -264,3 +264,13 @@ def test_a_new_clique_whose_pods_are_all_gated_says_nothing_for_a_while() -> Non
     assert status_of(plan(seen))["scheduleGatedReplicas"] == 2
     bind(world, pods(world, "chat-0-w")[0])
     assert status_of(planned(world, "chat-0-w"))["readyReplicas"] == 1, "progress is told at once"
+
+
+def test_an_absurd_replica_count_makes_bounded_batches_and_is_told() -> None:
+    world = settled(podcliqueset(clique("w", 1)))
+    rescale(world, "chat-0-w", 2**31 - 1)
+    p = planned(world, "chat-0-w")
+    assert len([op for op in p.ops if isinstance(op, Create)]) == 500
+    assert "beyond the limit of 10000" in status_of(p)["lastErrors"][0]["description"]
+    rescale(world, "chat-0-w", 1)
+    assert "lastErrors" not in status_of(planned(world, "chat-0-w"))

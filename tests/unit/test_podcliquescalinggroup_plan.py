@@ -370,3 +370,16 @@ def test_groups_that_are_not_managed_are_not_looked_at() -> None:
     change(world, PodCliqueScalingGroup, NAME, metadata={"labels": {labels.PART_OF: "chat"}})
     assert observe(world, Key("serving", NAME), NOW) is None
     assert observe(world, Key("serving", "nobody"), NOW) is None
+
+
+def test_an_absurd_replica_count_makes_bounded_batches_and_is_told() -> None:
+    group = {"name": "g", "cliqueNames": ["w"], "replicas": 1, "minAvailable": 1}
+    world = settled(podcliqueset(clique("w"), podCliqueScalingGroups=[group]))
+    (live,) = world.of_kind(PodCliqueScalingGroup.KIND)
+    world.put({**live, "spec": {**live["spec"], "replicas": 2**31 - 1}})
+    seen = observe(world, Key("serving", "chat-0-g"), NOW)
+    assert seen is not None
+    p = plan(seen)
+    assert len([op for op in p.ops if isinstance(op, Create)]) == 500
+    (status,) = [op.status for op in p.ops if isinstance(op, ApplyStatus)]
+    assert "beyond the limit of 10000" in status["lastErrors"][0]["description"]

@@ -349,10 +349,11 @@ def test_a_gang_whose_name_no_gang_of_the_set_can_have_is_left_alone() -> None:
         assert planned(world, name) == Plan()
 
 
-def test_gangs_that_are_not_managed_are_not_looked_at() -> None:
+def test_gangs_of_nobody_are_left_alone() -> None:
     world = settled(podcliqueset(clique("w")))
-    change(world, PodGang, "chat-0", metadata={"labels": {labels.PART_OF: "chat"}})
-    assert observe(world, Key("serving", "chat-0"), NOW, settings_of(world.config)) is None
+    (live,) = world.of_kind(PodGang.KIND)
+    world.put({**live, "metadata": {**live["metadata"], "ownerReferences": []}})
+    assert not planned(world).ops
 
 
 def test_groups_scaled_by_others_change_their_gangs_pods() -> None:
@@ -360,3 +361,13 @@ def test_groups_scaled_by_others_change_their_gangs_pods() -> None:
     change(world, PodCliqueScalingGroup, "chat-0-prefill", spec={"replicas": 2})
     converge(world)
     assert list(references(named(world, PodGang, "chat-0-prefill-0"))) == ["chat-0-prefill-1-leader", "chat-0-prefill-1-worker"]
+
+
+def test_a_gang_whose_managed_labels_were_edited_is_repaired() -> None:
+    world = settled(podcliqueset(clique("w")))
+    (live,) = world.of_kind(PodGang.KIND)
+    edited = {**live["metadata"], "labels": {**live["metadata"]["labels"], labels.MANAGED_BY: "me", labels.PART_OF: "other"}}
+    world.put({**live, "metadata": edited})
+    (apply,) = [op for op in planned(world).ops if isinstance(op, Apply)]
+    assert apply.manifest["metadata"]["labels"][labels.MANAGED_BY] == labels.MANAGED_BY_VALUE
+    assert apply.manifest["metadata"]["labels"][labels.PART_OF] == "chat"
