@@ -21,7 +21,7 @@ test: $(READY) ## run all tests that need no Kubernetes binaries
 
 .PHONY: e2e
 e2e: $(READY) ## run the tests against a real API server
-	$(PYTHON) -m pytest e2e $(ARGS)
+	$(PYTHON) -m pytest -p no:randomly e2e $(ARGS)
 
 .PHONY: try
 try: $(READY) ## bring a gang up on a local control plane and show it

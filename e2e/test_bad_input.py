@@ -35,7 +35,7 @@ def assert_healthy_works(scene: Scene) -> None:
     """A set made now becomes Ready in a few seconds."""
     scene.apply(healthy())
     ready = lambda: sum(pod.ready for pod in scene.pods() if pod.gang == "healthy-0")  # noqa: E731
-    eventually(lambda: ready() == 2, scene.describe, 15.0)
+    eventually(lambda: ready() == 2, scene.describe)
 
 
 def invalid_spec(scene: Scene, name: str) -> str:

@@ -27,6 +27,8 @@ __all__ = ("Fence", "NoTransportMetrics", "Transport", "TransportMetrics")
 CONNECT_LIMIT_S = 10.0
 WRITE_CONNECT_LIMIT_S = 4.0
 """The fence is asked before connecting and allows for five seconds until the request is at the server."""
+OPEN_LIMIT_S = 10.0
+"""Seconds until a watch has begun to be answered."""
 FORGETS_CLOSED = sys.version_info < (3, 12, 7) or (3, 13, 0) <= sys.version_info < (3, 13, 1)
 """These versions of asyncio can lose a TLS connection that was given up while it closes; aiohttp then has to abort it."""
 CLOSE_LIMIT_S = 1.0
@@ -319,14 +321,16 @@ class Transport:
         for last in (False, True):
             identity = await self.credentials.identity()
             try:
-                response = await self._streams.get(
-                    self._url(path, query),
-                    headers={"Accept": accept, **identity.headers},
-                    ssl=identity.ssl or True,
-                    server_hostname=identity.server_hostname,
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=inactivity_s),
-                )
+                # A starting API server may take a request and never begin to answer it: only an answer that has begun may be silent.
+                with anyio.fail_after(OPEN_LIMIT_S):
+                    response = await self._streams.get(
+                        self._url(path, query),
+                        headers={"Accept": accept, **identity.headers},
+                        ssl=identity.ssl or True,
+                        server_hostname=identity.server_hostname,
+                        allow_redirects=False,
+                        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=inactivity_s),
+                    )
                 if response.status == 200:
                     return response
                 async with response:

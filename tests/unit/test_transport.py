@@ -413,3 +413,22 @@ async def test_when_it_is_left_the_sockets_of_ended_streams_are_closed(tls: bool
                 async with transport.stream(PODS, query={"watch": "1"}) as lines:
                     assert await anext(lines)
         assert [s.fileno() for s in sockets] == [-1, -1, -1]
+
+
+async def test_a_watch_that_is_never_begun_to_be_answered_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controllers.runtime.transport.OPEN_LIMIT_S", 0.1)
+    taken = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        taken.set()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, Transport(Credentials(f"http://127.0.0.1:{port}", FileSource(authorization="Bearer t"), Trust())) as transport:
+        with pytest.raises(TransportError, match="TimeoutError"), anyio.fail_after(5):
+            async with transport.stream("/api/v1/pods"):
+                pass
+    assert taken.is_set()
