@@ -56,7 +56,7 @@ def main() -> int:
 def _measure(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> int:
     create_nodes(plane.kubeconfig, uniform_nodes(options.nodes))
     say(f"{options.nodes} nodes; {2 * options.replicas} pods")
-    with Client(plane.kubeconfig) as client:
+    with Client(plane.kubeconfig, timeout_s=LIMIT_S) as client:
         plain_s = _deployment(client, 2 * options.replicas)
         say(f"plain Deployment, all ready                 {plain_s:8.1f} s")
         with Programs(plane.kubeconfig, folder) as programs:
