@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from api import labels
 from api.core import Pod
 from api.grove import PodCliqueSet
-from api.lasterrors import MAX_DESCRIPTION, last_errors
+from api.lasterrors import MAX_DESCRIPTION, is_news, last_errors
 from api.limits import bounded, excess_text
 from api.objects.claims import claim_changes, claims_of, template_lookup
 from api.plan import ApplyStatus, Create, Delete, Emit, Manifest, Op, Outcome, Plan, Ref, SetFinalizers, Why
@@ -123,8 +123,7 @@ def _told(o: Observed, code: str, description: str) -> tuple[Op, ...]:
     """The status with an error, and an event when the error is new."""
     before = (o.clique.status.last_errors or ()) if o.clique.status else ()
     errors = last_errors(before, code, description, o.now)
-    known = [e.to_manifest() for e in before] == errors
-    event = () if known else (Emit(Ref.of(o.clique), "PodCreateFailed", description[:MAX_DESCRIPTION], "Warning"),)
+    event = (Emit(Ref.of(o.clique), "PodCreateFailed", description[:MAX_DESCRIPTION], "Warning"),) if is_news(before, errors) else ()
     return (*_status(o, errors), *event)
 
 

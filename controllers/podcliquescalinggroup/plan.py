@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from api import labels
 from api.grove import PodClique, PodCliqueScalingGroupConfig, PodCliqueSet
-from api.lasterrors import MAX_DESCRIPTION, last_errors
+from api.lasterrors import MAX_DESCRIPTION, is_news, last_errors
 from api.limits import bounded, excess_text
 from api.names import member_clique_name
 from api.objects.claims import claim_changes, claims_of, template_lookup
@@ -53,8 +53,7 @@ def _told(o: Observed, code: str, description: str) -> tuple[Op, ...]:
     """The status with an error, and an event when the error is new."""
     before = (o.group.status.last_errors or ()) if o.group.status else ()
     errors = last_errors(before, code, description, o.now)
-    known = [e.to_manifest() for e in before] == errors
-    event = () if known else (Emit(Ref.of(o.group), "PodCliqueCreateFailed", description[:MAX_DESCRIPTION], "Warning"),)
+    event = (Emit(Ref.of(o.group), "PodCliqueCreateFailed", description[:MAX_DESCRIPTION], "Warning"),) if is_news(before, errors) else ()
     return (*_status(o, errors), *event)
 
 

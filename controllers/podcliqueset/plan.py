@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from api import labels
 from api.fielderrors import aggregate
-from api.lasterrors import last_errors
+from api.lasterrors import is_news, last_errors
 from api.plan import ApplyStatus, Create, Delete, Emit, Op, Outcome, Plan, Ref, SetFinalizers, Why, kind_of
 from api.reasons import Reason
 from controllers.podcliqueset import children
@@ -69,8 +69,7 @@ def _told(o: Observed, code: str, reason: str, description: str) -> tuple[Sequen
     status = {**status_of(o, synced=False), "lastErrors": errors}
     if o.pcs.status is not None and o.pcs.status.to_manifest() == status:
         return ()
-    known = [e.to_manifest() for e in before or ()] == errors
-    event = () if known else (Emit(Ref.of(o.pcs), reason, description[:MAX_MESSAGE], "Warning"),)
+    event = (Emit(Ref.of(o.pcs), reason, description[:MAX_MESSAGE], "Warning"),) if is_news(before, errors) else ()
     return (ApplyStatus(Ref.of(o.pcs), status),), event
 
 

@@ -4,25 +4,10 @@ The fence is a matter of time, not of messages: it is open only while a request 
 lease. So a process that was paused finds it closed at its first write, before any other task of it has run.
 """
 
-from typing import Protocol
-
 from api.plan import Clock
 from controllers.runtime.errors import NotLeader
 
-__all__ = ("Fence", "LeaseFence", "OpenFence")
-
-
-class Fence(Protocol):
-    """Asked before every write."""
-
-    @property
-    def epoch(self) -> int:
-        """Number of the present term; grows with every change of the holder. 0 without election."""
-        ...
-
-    def check(self) -> None:
-        """Raises NotLeader when this process must not write."""
-        ...
+__all__ = ("LeaseFence", "OpenFence")
 
 
 class OpenFence:
