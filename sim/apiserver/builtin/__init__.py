@@ -1,0 +1,1 @@
+"""Behaviour of the kinds that every cluster has: defaults, checks and subresources."""

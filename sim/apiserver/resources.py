@@ -1,0 +1,152 @@
+"""Resources: what the server serves, and the behaviour of each kind as hooks of the request pipeline."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from api.fielderrors import FieldError
+from sim.apiserver.objects import Object
+from sim.apiserver.requests import User
+from sim.apiserver.schema.model import ANY, Schema
+
+__all__ = ("Column", "Context", "Lookup", "ObjectKey", "Resource", "Scale", "Strategy", "Version")
+
+
+class ObjectKey(NamedTuple):
+    """Names one object of a resource; namespace "" for cluster scope."""
+
+    namespace: str
+    name: str
+
+
+class Lookup(Protocol):
+    """Reads other objects while a request is handled. Results must not be changed."""
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None:
+        """A stored object (in its storage version), or None."""
+        ...
+
+    def list(self, group: str, plural: str, namespace: str = "") -> Sequence[Object]:
+        """All stored objects, of a namespace or of all ("")."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What hooks may know besides the object. `now`: aware UTC. `rng`: for generated names and the like."""
+
+    user: User
+    now: datetime
+    rng: Random
+    lookup: Lookup
+    is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of Table output. `path`: simple JSONPath (.spec.replicas) of a custom resource, or `value` computes the cell (built-ins).
+
+    type: string, integer, number, boolean or date; priority above 0 shows with -o wide only.
+    """
+
+    name: str
+    type: str
+    path: str = ""
+    value: Callable[[Object, datetime], Any] | None = None
+    description: str = ""
+    format: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where a scale subresource reads and writes: paths such as .spec.replicas."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One served version of a resource. `schema` is that of the whole object."""
+
+    name: str
+    schema: Schema = ANY
+    is_served: bool = True
+    has_status: bool = False
+    scale: Scale | None = None
+    columns: tuple[Column, ...] = ()
+    selectable: tuple[str, ...] = ()
+    deprecation: str = ""
+
+
+class Strategy:
+    """Behaviour of a kind; the base is that of a plain custom resource with a status subresource.
+
+    Hooks may change `obj`, which is a private copy, and never `old`. They are synchronous and see only what the Context gives them.
+    `subresource`: "" for the object itself, else "status", "scale", "ephemeralcontainers", "resize"...
+    The pipeline itself does: name and namespace checks, uid, creationTimestamp, generation, resourceVersion, managedFields, finalizers,
+    preconditions, schema validation of custom resources, and that a status write changes nothing but status (and the other way round).
+    """
+
+    generation = True
+    """Whether metadata.generation counts changes of anything outside metadata and status."""
+    may_create_on_update = False
+    """Whether PUT of a missing object creates it."""
+    may_update_unconditionally = True
+    """Whether PUT may come without resourceVersion."""
+    name_check: Callable[[str], Sequence[str]] | None = None
+    """Returns what is wrong with a name; None: DNS-1123 subdomain."""
+
+    def default(self, obj: Object) -> None:
+        """Fills in defaults that the schema cannot express."""
+
+    def prepare_create(self, ctx: Context, obj: Object) -> None:
+        """Before validation of a create: drop what clients may not set, allocate what the server sets."""
+
+    def prepare_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> None:
+        """Before validation of an update."""
+
+    def validate_create(self, ctx: Context, obj: Object) -> list[FieldError]:
+        return []
+
+    def validate_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        return []
+
+    def selectable_fields(self, obj: Object) -> Mapping[str, str]:
+        """Fields that field selectors may name, besides metadata.name and metadata.namespace."""
+        return {}
+
+    def grace_s(self, ctx: Context, obj: Object, wanted: int | None) -> int:
+        """Seconds that a deletion waits for somebody (the kubelet) to confirm it; 0 deletes at once."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """One kind that is served. `storage`: name of the version in which objects are kept. `hub`: see converters of custom resources."""
+
+    group: str
+    plural: str
+    kind: str
+    versions: tuple[Version, ...]
+    storage: str
+    is_namespaced: bool = True
+    strategy: Strategy = field(default_factory=Strategy)
+    singular: str = ""
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    is_custom: bool = False
+
+    def version(self, name: str) -> Version | None:
+        """A served version by name."""
+        return next((v for v in self.versions if v.name == name and v.is_served), None)
+
+    def api_version(self, version: str) -> str:
+        """`apiVersion` of objects in a version."""
+        return f"{self.group}/{version}" if self.group else version
