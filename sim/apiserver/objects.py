@@ -25,10 +25,11 @@ def copied(value: Any) -> Any:
 
 def dig(obj: Object, *path: str) -> Any:
     """The value at a path of map keys, None where any part is missing or no map."""
+    here: Object | None = obj
     value: Any = obj
     for key in path:
-        if not isinstance(value, dict):
+        if here is None:
             return None
-        here: Object = value
         value = here.get(key)
+        here = value if isinstance(value, dict) else None
     return value

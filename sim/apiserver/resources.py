@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from api.fielderrors import FieldError
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import User
 from sim.apiserver.schema.model import ANY, Schema
 
-__all__ = ("Column", "Context", "Lookup", "ObjectKey", "Resource", "Scale", "Strategy", "Version")
+__all__ = ("Action", "Column", "Context", "Effect", "Lookup", "ObjectKey", "Resource", "Scale", "Strategy", "Version")
 
 
 class ObjectKey(NamedTuple):
@@ -83,6 +83,21 @@ class Version:
     deprecation: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a POST to a subresource does: replaces the object by `changed`, deletes it with `delete_options` (DeleteOptions), or neither;
+    and what is answered."""
+
+    answer: Object
+    status: int = 201
+    changed: Object | None = None
+    delete_options: Object | None = None
+
+
+Action: TypeAlias = Callable[["Context", Object, Object], Effect]
+"""POST to a subresource such as binding: of the stored object and the decoded body. Raises StatusError."""
+
+
 class Strategy:
     """Behaviour of a kind; the base is that of a plain custom resource with a status subresource.
 
@@ -142,6 +157,9 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
     is_custom: bool = False
+    actions: Mapping[str, Action] = field(default_factory=dict[str, Action])
+    review: Callable[[Context, Object], Object] | None = None
+    """Of resources that are never stored (SelfSubjectAccessReview): from the posted object to the answered one."""
 
     def version(self, name: str) -> Version | None:
         """A served version by name."""
