@@ -113,6 +113,8 @@ class Strategy:
     """Whether PUT of a missing object creates it."""
     may_update_unconditionally = True
     """Whether PUT may come without resourceVersion."""
+    returns_deleted = False
+    """Whether DELETE answers the object itself even when it is gone at once."""
     name_check: Callable[[str], Sequence[str]] | None = None
     """Returns what is wrong with a name; None: DNS-1123 subdomain."""
 
@@ -136,8 +138,26 @@ class Strategy:
         return {}
 
     def grace_s(self, ctx: Context, obj: Object, wanted: int | None) -> int:
-        """Seconds that a deletion waits for somebody (the kubelet) to confirm it; 0 deletes at once."""
+        """Seconds that a deletion waits for somebody (the kubelet) to confirm it; 0 deletes at once. `wanted`: gracePeriodSeconds."""
         return 0
+
+    def is_graceful(self) -> bool:
+        """Whether gracePeriodSeconds means anything for this kind."""
+        return False
+
+    def prepare_delete(self, ctx: Context, obj: Object) -> None:
+        """Called on a copy that gets a deletionTimestamp and stays (namespaces: phase Terminating)."""
+
+    def validate_delete(self, ctx: Context, obj: Object) -> None:
+        """Raises StatusError when the object may not be deleted at all."""
+
+    def is_held(self, obj: Object) -> bool:
+        """Whether something besides metadata.finalizers keeps an object that is being deleted (namespaces: spec.finalizers)."""
+        return False
+
+    def convert(self, obj: Object, api_version: str) -> Object:
+        """The same object in another version of its kind; never changes `obj`. Not called when a webhook converts."""
+        return {**obj, "apiVersion": api_version}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
