@@ -11,7 +11,7 @@ from sim.apiserver.objects import Object
 from sim.apiserver.requests import User
 from sim.apiserver.schema.model import ANY, Schema
 
-__all__ = ("Action", "Column", "Context", "Effect", "Lookup", "ObjectKey", "Resource", "Scale", "Strategy", "Version")
+__all__ = ("Action", "Column", "Context", "Effect", "Lookup", "ObjectKey", "Resource", "Scale", "Strategy", "Subresource", "Version")
 
 
 class ObjectKey(NamedTuple):
@@ -94,6 +94,20 @@ class Effect:
     delete_options: Object | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A subresource besides status and scale, as discovery lists it. `group`, `version`, `kind`: of what is sent ("": the resource's).
+
+    With the verb update it is the whole object, written with `subresource` set in the hooks (ephemeralcontainers, resize, finalize);
+    with create alone it is answered by Resource.actions; all others (log, exec, proxy) need a kubelet and are not answered.
+    """
+
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
 Action: TypeAlias = Callable[["Context", Object, Object], Effect]
 """POST to a subresource such as binding: of the stored object and the decoded body. Raises StatusError."""
 
@@ -162,7 +176,8 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """One kind that is served. `storage`: name of the version in which objects are kept. `hub`: see converters of custom resources."""
+    """One kind that is served. `storage`: name of the version in which objects are kept. `conversion`: spec.conversion of a CRD whose
+    objects a webhook converts."""
 
     group: str
     plural: str
@@ -177,9 +192,15 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
     is_custom: bool = False
+    subresources: Mapping[str, Subresource] = field(default_factory=dict[str, Subresource])
+    conversion: Object | None = None
     actions: Mapping[str, Action] = field(default_factory=dict[str, Action])
     review: Callable[[Context, Object], Object] | None = None
     """Of resources that are never stored (SelfSubjectAccessReview): from the posted object to the answered one."""
+    delegate: tuple[str, str] | None = None
+    """(plural, subresource) of the same group that a POST to the collection means, of the object named in the body: bindings."""
+    stored_as: tuple[str, str] | None = None
+    """(group, plural) of the resource whose objects these are in another group: events of events.k8s.io. Strategy.convert knows both."""
 
     def version(self, name: str) -> Version | None:
         """A served version by name."""
