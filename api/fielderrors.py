@@ -27,7 +27,7 @@ ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t"
 
 
 class ErrorKind(StrEnum):
-    """What is wrong, as it is printed."""
+    """What is wrong, as it is printed but for TYPE_INVALID, which machines tell from INVALID and people do not."""
 
     REQUIRED = "Required value"
     INVALID = "Invalid value"
@@ -36,9 +36,12 @@ class ErrorKind(StrEnum):
     NOT_SUPPORTED = "Unsupported value"
     FORBIDDEN = "Forbidden"
     TOO_LONG = "Too long"
+    TOO_MANY = "Too many"
+    TYPE_INVALID = "Invalid value of its type"
     INTERNAL = "Internal error"
 
 
+PRINTED = {ErrorKind.TYPE_INVALID: str(ErrorKind.INVALID.value)}
 OMITTED = object()
 """Stands for no value where the kind of error usually shows one."""
 
@@ -55,7 +58,8 @@ class FieldError:
     @property
     def body(self) -> str:
         """The text without the path."""
-        text = str(self.kind.value) if self.value is OMITTED else f"{self.kind.value}: {_shown(self.value)}"
+        kind = PRINTED.get(self.kind, self.kind.value)
+        text = kind if self.value is OMITTED else f"{kind}: {_shown(self.value)}"
         return f"{text}: {_printable(self.detail)}" if self.detail else text
 
     def __str__(self) -> str:

@@ -29,6 +29,8 @@ CAUSES = {
     ErrorKind.NOT_SUPPORTED: "FieldValueNotSupported",
     ErrorKind.FORBIDDEN: "FieldValueForbidden",
     ErrorKind.TOO_LONG: "FieldValueTooLong",
+    ErrorKind.TOO_MANY: "FieldValueTooMany",
+    ErrorKind.TYPE_INVALID: "FieldValueTypeInvalid",
     ErrorKind.INTERNAL: "InternalError",
 }
 

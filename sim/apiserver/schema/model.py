@@ -43,7 +43,8 @@ class Schema:
     type: "object", "array", "string", "integer", "number", "boolean", or "" for anything. `values`: schema of the values of a map
     (additionalProperties). list_type, list_keys, is_atomic_map: x-kubernetes-list-type, -list-map-keys, -map-type; lists without a type
     are atomic for server-side apply. is_open: x-kubernetes-preserve-unknown-fields. patch_strategy, patch_key: of strategic merge patches,
-    with several strategies as written ("merge,retainKeys"). `source` is the node as it was written, for everything that is rarely asked:
+    with several strategies as written ("merge,retainKeys"). has_rules: whether the node or one below it has rules; has_bounds: whether
+    `source` restricts values beyond their type. defaults: those of `properties`, by key. `source` is the node as it was written, for everything that is rarely asked:
     pattern, enum, bounds, description.
     """
 
@@ -64,6 +65,9 @@ class Schema:
     patch_strategy: str = ""
     patch_key: str = ""
     rules: tuple[Rule, ...] = ()
+    has_rules: bool = False
+    has_bounds: bool = False
+    defaults: dict[str, Any] = field(default_factory=dict[str, Any])
     source: Object = field(default_factory=dict[str, Any])
 
     def field(self, name: str) -> "Schema | None":

@@ -90,3 +90,5 @@ def _fill(schema: Schema, node: Object, schemas: Mapping[str, Object], known: di
         schema.items = _compiled(items, schemas, known)
     for key, child in node.get("properties", {}).items():
         schema.properties[key] = _compiled(child, schemas, known)
+        if "default" in child:
+            schema.defaults[key] = child["default"]
