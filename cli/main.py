@@ -3,27 +3,32 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from cli import controllers, get, render, scheduler
+__all__ = ("COMMANDS", "main", "parser")
 
-__all__ = ("main",)
+COMMANDS = ("controllers", "scheduler", "render", "get", "initc")
+"""Modules of cli with add_parser, in the order of help. Imported when asked for: the startup waiter must not load the controllers."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The argument parser of all commands."""
+def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The argument parser of these commands."""
     out = argparse.ArgumentParser(
         prog="grovekeeper",
         description="Grove-compatible controllers and a gang scheduler for LLM inference on Kubernetes.",
     )
     commands = out.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (controllers, scheduler, render, get):
-        command.add_parser(commands)
+    for name in names:
+        import_module(f"cli.{name}").add_parser(commands)
     return out
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 fine, 2 wrong arguments, 4 invalid input, 5 API server unreachable."""
-    options = parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0].partition("=")[0] in ("--podcliques", "-p"):
+        given.insert(0, "initc")  # the controllers give the init container arguments only, as Grove does
+    options = parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS).parse_args(given)
     try:
         return int(options.run(options))
     except BrokenPipeError:
