@@ -1,1 +1,7 @@
 """JSON patch, merge patch and strategic merge patch."""
+
+from sim.apiserver.patches.merging import merge_patch
+from sim.apiserver.patches.operations import json_patch
+from sim.apiserver.patches.strategic import strategic_patch
+
+__all__ = ("json_patch", "merge_patch", "strategic_patch")
