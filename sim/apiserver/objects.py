@@ -1,8 +1,8 @@
 """Objects as JSON data. What is stored is shared between readers, so it is never changed in place: writers copy."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-__all__ = ("Json", "Object", "copied", "dig")
+__all__ = ("Json", "Object", "as_list", "as_map", "copied", "dig")
 
 Json: TypeAlias = Any
 """What JSON can say: dict with string keys, list, str, int, float, bool, None."""
@@ -12,24 +12,31 @@ Object: TypeAlias = dict[str, Any]
 _DEEP = (dict, list)
 
 
+def as_map(value: Any) -> Object | None:
+    """The value if it is a JSON object."""
+    return cast("Object", value) if isinstance(value, dict) else None
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """The value if it is a list."""
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
 def copied(value: Any) -> Any:
     """A deep copy of JSON data (much faster than copy.deepcopy)."""
     if isinstance(value, dict):
-        fields: Object = value
-        return {k: copied(v) if isinstance(v, _DEEP) else v for k, v in fields.items()}
+        return {k: copied(v) if isinstance(v, _DEEP) else v for k, v in cast("Object", value).items()}
     if isinstance(value, list):
-        items: list[Any] = value
-        return [copied(v) if isinstance(v, _DEEP) else v for v in items]
+        return [copied(v) if isinstance(v, _DEEP) else v for v in cast("list[Any]", value)]
     return value
 
 
 def dig(obj: Object, *path: str) -> Any:
     """The value at a path of map keys, None where any part is missing or no map."""
-    here: Object | None = obj
     value: Any = obj
     for key in path:
-        if here is None:
+        fields = as_map(value)
+        if fields is None:
             return None
-        value = here.get(key)
-        here = value if isinstance(value, dict) else None
+        value = fields.get(key)
     return value

@@ -19,7 +19,10 @@ ADMIN = User("admin", ("system:masters", "system:authenticated"))
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request. `path` is decoded, without query; of repeated query parameters the first counts."""
+    """One HTTP request. `path` is decoded, without query; of repeated query parameters the first counts.
+
+    `lean` leaves managedFields out of answers; only in-process clients, which drop them anyway, can ask for that.
+    """
 
     method: str
     path: str
@@ -29,6 +32,7 @@ class Request:
     accept: str = ""
     user_agent: str = ""
     user: User = ADMIN
+    lean: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,3 +209,14 @@ class Resource:
     def api_version(self, version: str) -> str:
         """`apiVersion` of objects in a version."""
         return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """(group, plural) under which objects are stored."""
+        return self.stored_as or (self.group, self.plural)
+
+    @property
+    def stored_version(self) -> str:
+        """`apiVersion` of stored objects."""
+        group = self.place[0]
+        return f"{group}/{self.storage}" if group else self.storage

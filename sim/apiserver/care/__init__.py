@@ -1,0 +1,1 @@
+"""What kube-controller-manager does to every object: garbage collection by owner, and the end of namespaces."""

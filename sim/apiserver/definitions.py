@@ -1,0 +1,113 @@
+"""Serves what CustomResourceDefinitions define, from the moment they are stored until their last object is gone.
+
+What the controllers of kube-apiserver do within a second or so happens here before the request that caused it is answered.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from sim.apiserver import metadata as meta
+from sim.apiserver.custom import accepted, is_established, resource_of
+from sim.apiserver.objects import Object
+from sim.apiserver.resources import ObjectKey, Resource
+from sim.apiserver.storage import Author, Change, Entry, Storage
+
+__all__ = ("CLEANUP", "Definitions", "Host")
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+GROUP, PLURAL = "apiextensions.k8s.io", "customresourcedefinitions"
+AUTHOR = Author("system:apiserver", "kube-apiserver", "update", "status", "kube-apiserver")
+
+
+class Host(Protocol):
+    """What serves resources."""
+
+    def serve(self, resource: Resource) -> None: ...
+
+    def withdraw(self, group: str, plural: str) -> None: ...
+
+
+class Definitions:
+    """Follows the stored definitions. `end_watches` ends the watches of a resource that is not served any more."""
+
+    def __init__(self, storage: Storage, host: Host, now: Callable[[], datetime], end_watches: Callable[[Resource], None]) -> None:
+        self._storage = storage
+        self._host = host
+        self._now = now
+        self._end_watches = end_watches
+        self._served: dict[str, Resource] = {}
+        storage.subscribe(self._on_change)
+
+    def _on_change(self, change: Change) -> None:
+        if change.resource.place == (GROUP, PLURAL):
+            self._follow(change)
+        elif change.new is None and change.resource.is_custom:
+            self._finish(f"{change.resource.plural}.{change.resource.group}")
+
+    def _follow(self, change: Change) -> None:
+        name = change.key.name
+        current = self._storage.table(change.resource).entries.get(change.key)
+        if current is None:
+            self._withdraw(name)
+        elif current is not change.new:
+            return  # a later change will be told
+        elif current.obj["metadata"].get("deletionTimestamp"):
+            self._empty(name)
+            self._finish(name)
+        else:
+            self._establish(change.resource, current)
+
+    def _establish(self, definitions: Resource, entry: Entry) -> None:
+        others = [e.obj for e in self._storage.table(definitions).entries.values() if e is not entry]
+        wanted = accepted(entry.obj, others, meta.timestamp(self._now()))
+        finalizers: list[str] = entry.obj["metadata"].get("finalizers", [])
+        if CLEANUP not in finalizers:
+            wanted = {**wanted, "metadata": {**wanted["metadata"], "finalizers": [*finalizers, CLEANUP]}}
+        if wanted != entry.obj:
+            self._write(definitions, entry, wanted)
+        elif is_established(wanted):
+            resource = self._served[entry.obj["metadata"]["name"]] = resource_of(wanted)
+            self._host.serve(resource)
+
+    def _empty(self, name: str) -> None:
+        """Deletes all objects of a definition that is being deleted; those with finalizers go when these are removed."""
+        resource = self._served.get(name)
+        if resource is None:
+            return
+        table = self._storage.table(resource)
+        for key, entry in list(table.entries.items()):
+            metadata = entry.obj["metadata"]
+            if not metadata.get("finalizers"):
+                self._storage.commit(resource, key, None, entry.ledger, AUTHOR)
+            elif not metadata.get("deletionTimestamp"):
+                leaving = {**metadata, "deletionTimestamp": meta.timestamp(self._now()), "deletionGracePeriodSeconds": 0}
+                self._storage.commit(resource, key, {**entry.obj, "metadata": leaving}, entry.ledger, AUTHOR)
+
+    def _finish(self, name: str) -> None:
+        """Lets a definition go whose last object has gone."""
+        table = self._storage.find(GROUP, PLURAL)
+        entry = table.entries.get(ObjectKey("", name)) if table is not None else None
+        if table is None or entry is None or not entry.obj["metadata"].get("deletionTimestamp"):
+            return
+        resource = self._served.get(name)
+        if resource is not None and self._storage.table(resource).entries:
+            return
+        finalizers = [f for f in entry.obj["metadata"].get("finalizers", []) if f != CLEANUP]
+        if finalizers:
+            metadata = {**entry.obj["metadata"], "finalizers": finalizers}
+            if metadata != entry.obj["metadata"]:
+                self._write(table.resource, entry, {**entry.obj, "metadata": metadata})
+        else:
+            self._storage.commit(table.resource, ObjectKey("", name), None, entry.ledger, AUTHOR)
+
+    def _withdraw(self, name: str) -> None:
+        resource = self._served.pop(name, None)
+        if resource is not None:
+            self._host.withdraw(resource.group, resource.plural)
+            self._end_watches(resource)
+            self._storage.drop(resource)
+
+    def _write(self, definitions: Resource, entry: Entry, obj: Object) -> None:
+        ledger = entry.ledger.updated(entry.obj, obj, (AUTHOR.manager, "status", definitions.stored_version, meta.timestamp(self._now())))
+        self._storage.commit(definitions, ObjectKey("", obj["metadata"]["name"]), obj, ledger, AUTHOR)

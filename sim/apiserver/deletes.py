@@ -1,0 +1,107 @@
+"""DELETE: at once, after a grace period, or when the last finalizer has gone."""
+
+from datetime import timedelta
+
+from sim.apiserver import metadata as meta
+from sim.apiserver.objects import Object, copied
+from sim.apiserver.options import DeleteOptions
+from sim.apiserver.resources import Resource
+from sim.apiserver.status import conflict, not_found
+from sim.apiserver.storage import Entry, Storage
+from sim.apiserver.writes import Admission, Attributes, Work, Writer
+
+__all__ = ("Deleter",)
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+
+
+class Deleter:
+    """Carries out deletions."""
+
+    def __init__(self, storage: Storage, writer: Writer, admission: Admission) -> None:
+        self._storage = storage
+        self._writer = writer
+        self._admission = admission
+
+    async def delete(self, work: Work, options: DeleteOptions) -> tuple[Entry, bool]:
+        """The last state of the object, and whether it is gone. Raises StatusError 403, 404 or 409."""
+        work.operation = "DELETE"
+        table = self._storage.table(work.resource)
+        old = table.entries.get(work.key)
+        if old is None:
+            raise not_found(work.resource.group, work.resource.plural, work.key.name)
+        _check_preconditions(work.resource, old, options)
+        work.resource.strategy.validate_delete(work.ctx, old.obj)
+        if self._admission.is_active:
+            attributes = Attributes("DELETE", work.resource, work.version, work.key, "", None, old.obj, _as_json(options), work.ctx)
+            await self._admission.mutate(attributes, work.warnings)
+            await self._admission.validate(attributes, work.warnings)
+            old = table.entries.get(work.key)
+            if old is None:
+                raise not_found(work.resource.group, work.resource.plural, work.key.name)
+            _check_preconditions(work.resource, old, options)
+        return self._carry_out(work, old, options)
+
+    def _carry_out(self, work: Work, old: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
+        strategy, metadata = work.resource.strategy, old.obj["metadata"]
+        finalizers = _finalizers(list(metadata.get("finalizers", ())), options.propagation)
+        grace_s = strategy.grace_s(work.ctx, old.obj, options.grace_s) if strategy.is_graceful() else 0
+        is_leaving = bool(metadata.get("deletionTimestamp"))
+        if is_leaving:
+            # Who is leaving already can only be hurried.
+            known = metadata.get("deletionGracePeriodSeconds", 0)
+            grace_s = min(known, grace_s) if options.grace_s is not None else known
+        if not finalizers and grace_s == 0 and not strategy.is_held(old.obj):
+            if work.ctx.is_dry_run:
+                return old, True
+            self._storage.commit(work.resource, work.key, None, old.ledger, work.author)
+            return old, True
+        obj = copied(old.obj)
+        changed = obj["metadata"]
+        if finalizers != list(metadata.get("finalizers", ())):
+            changed["finalizers"] = finalizers
+            if not finalizers:
+                del changed["finalizers"]
+        if not is_leaving or grace_s < changed.get("deletionGracePeriodSeconds", 0):
+            changed["deletionTimestamp"] = meta.timestamp(work.ctx.now + timedelta(seconds=grace_s))
+            changed["deletionGracePeriodSeconds"] = grace_s
+        if not is_leaving:
+            if changed.get("generation", 0) > 0:
+                changed["generation"] += 1
+            strategy.prepare_delete(work.ctx, obj)
+        entry = self._writer.settle(work, old, obj)
+        return entry, work.key not in self._storage.table(work.resource).entries
+
+
+def _finalizers(names: list[str], propagation: str) -> list[str]:
+    """With what the propagation policy adds and takes away. Without one the object's own finalizers decide."""
+    if not propagation:
+        return names
+    out = [name for name in names if name not in (ORPHAN, FOREGROUND)]
+    if propagation == "Orphan":
+        out.append(ORPHAN)
+    if propagation == "Foreground":
+        out.append(FOREGROUND)
+    return out
+
+
+def _check_preconditions(resource: Resource, old: Entry, options: DeleteOptions) -> None:
+    metadata = old.obj["metadata"]
+    for name, wanted, found in (
+        ("UID", options.uid, metadata["uid"]),
+        ("ResourceVersion", options.resource_version, str(old.revision)),
+    ):
+        if wanted is not None and wanted != found:
+            why = f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {found}"
+            raise conflict(resource.group, resource.plural, metadata["name"], why)
+
+
+def _as_json(options: DeleteOptions) -> Object:
+    out: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    if options.grace_s is not None:
+        out["gracePeriodSeconds"] = options.grace_s
+    if options.propagation:
+        out["propagationPolicy"] = options.propagation
+    if options.is_dry_run:
+        out["dryRun"] = ["All"]
+    return out

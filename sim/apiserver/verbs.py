@@ -1,0 +1,277 @@
+"""From a routed request to what it does: one method per verb."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sim.apiserver.bodies import JSON_TYPES, checked, decoded, media_type, parsed
+from sim.apiserver.deletes import Deleter
+from sim.apiserver.fields.lazy import Ledger
+from sim.apiserver.objects import Object, copied
+from sim.apiserver.options import WriteOptions, delete_options, list_options, write_options
+from sim.apiserver.patches import json_patch, merge_patch
+from sim.apiserver.patching import APPLY, Patcher, check_identity
+from sim.apiserver.reading import Form, Reader, answer, form_of
+from sim.apiserver.requests import Answer, Request, Stream
+from sim.apiserver.resources import Context, ObjectKey, Resource, Version
+from sim.apiserver.routes import Target
+from sim.apiserver.scaling import SCALE, scale_of, scaled
+from sim.apiserver.status import StatusError, bad_request, forbidden, method_not_allowed, not_found
+from sim.apiserver.storage import Author, Entry, Storage
+from sim.apiserver.watching import Watches
+from sim.apiserver.writes import Result, Work, Writer, manager_of
+
+__all__ = ("Verbs",)
+
+ContextOf = Callable[[Request, bool], Context]
+KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Verbs:
+    """Runs requests for resources."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        reader: Reader,
+        writer: Writer,
+        patcher: Patcher,
+        deleter: Deleter,
+        watches: Watches,
+        context_of: ContextOf,
+    ) -> None:
+        self._storage = storage
+        self._reader = reader
+        self._writer = writer
+        self._patcher = patcher
+        self._deleter = deleter
+        self._watches = watches
+        self._context_of = context_of
+
+    async def run(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer | Stream:
+        """Raises StatusError."""
+        if target.subresource and not _has(resource, version, target.subresource):
+            raise missing_subresource()
+        match request.method:
+            case "GET" | "HEAD" if target.name and not target.is_watch and not _is_watch(request):
+                return await self._get(request, target, resource, version)
+            case "GET" | "HEAD":
+                return await self._list(request, target, resource, version)
+            case "POST":
+                return await self._post(request, target, resource, version)
+            case "PUT" if target.name:
+                return await self._put(request, target, resource, version)
+            case "PATCH" if target.name:
+                return await self._patch(request, target, resource, version)
+            case "DELETE" if not target.subresource:
+                return await self._delete(request, target, resource, version)
+            case _:
+                raise method_not_allowed()
+
+    async def _get(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
+        form = form_of(request, resource)
+        key = ObjectKey(target.namespace, target.name)
+        if target.subresource == "scale":
+            assert version.scale is not None  # noqa: S101 - _has said so
+            obj = await self._reader.get(resource, version, key, replace(form, lean=True))
+            return answer(scale_of(obj, version.scale, resource), form.accepted)
+        return answer(await self._reader.get(resource, version, key, form), form.accepted)
+
+    async def _list(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer | Stream:
+        if "list" not in resource.verbs:
+            raise method_not_allowed()
+        query = dict(request.query)
+        if target.is_watch:
+            query["watch"] = "true"
+        if target.name:
+            query["fieldSelector"] = f"metadata.name={target.name}"
+        options = list_options(query)
+        form = form_of(request, resource, is_watch=options.is_watch)
+        if options.is_watch:
+            return Stream(self._watches.open(resource, version, target.namespace, options, form), form.accepted.content_type)
+        return answer(await self._reader.list(resource, version, target.namespace, options, form), form.accepted)
+
+    def _work(self, request: Request, target: Target, resource: Resource, version: Version) -> Work:
+        is_apply = request.method == "PATCH" and media_type(request.content_type) == APPLY
+        options = write_options(request.query, KINDS[request.method], is_apply)
+        manager = manager_of(options, request)
+        author = Author(request.user.name, request.user_agent, VERBS[request.method], target.subresource, manager)
+        context = self._context_of(request, options.is_dry_run)
+        return Work(resource, version, ObjectKey(target.namespace, target.name), target.subresource, options, context, author)
+
+    async def _post(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
+        if target.name:
+            if target.subresource in resource.actions:
+                return await self._act(request, target, resource, version)
+            raise method_not_allowed()
+        work = self._work(request, target, resource, version)
+        form = form_of(request, resource)
+        if resource.is_namespaced and not target.namespace:
+            raise method_not_allowed()
+        if resource.delegate is not None:
+            return await self._delegated(request, target, resource)
+        obj, work.warnings = decoded(request, resource, version, work.options.validation)
+        if resource.review is not None:
+            return answer(resource.review(work.ctx, obj), form.accepted, 201)
+        _check_namespace(obj, target.namespace)
+        self._check_namespace_is_open(work)
+        result = await self._writer.create(work, obj)
+        return await self._written(work, result, form)
+
+    async def _delegated(self, request: Request, target: Target, resource: Resource) -> Answer:
+        """A POST to the collection that means a subresource of another resource."""
+        assert resource.delegate is not None  # noqa: S101 - asked before
+        body, _ = parsed(request)
+        plural, subresource = resource.delegate
+        owner = next(t.resource for t in self._storage.tables() if t.resource.place == (resource.group, plural))
+        named = replace(target, plural=plural, name=(body.get("metadata") or {}).get("name", ""), subresource=subresource)
+        return await self._act(request, named, owner, owner.versions[0])
+
+    async def _act(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
+        work = self._work(request, target, resource, version)
+        body, _ = parsed(request)
+        table = self._storage.table(resource)
+        old = table.entries.get(work.key)
+        if old is None:
+            raise not_found(resource.group, resource.plural, target.name)
+        effect = resource.actions[target.subresource](work.ctx, old.obj, body)
+        if effect.changed is not None:
+            self._writer.settle(work, old, effect.changed)
+        elif effect.delete_options is not None:
+            await self._deleter.delete(work, delete_options({}, effect.delete_options))
+        return answer(effect.answer, form_of(request, resource).accepted, effect.status)
+
+    async def _put(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
+        work = self._work(request, target, resource, version)
+        form = form_of(request, resource)
+        if target.subresource == "scale":
+            return await self._scale(request, work, form)
+        obj, work.warnings = decoded(request, resource, version, work.options.validation)
+        _check_namespace(obj, target.namespace)
+        check_identity(work, obj)
+        if work.key not in self._storage.table(resource).entries and resource.strategy.may_create_on_update and not target.subresource:
+            self._check_namespace_is_open(work)
+            return await self._written(work, await self._writer.create(work, obj), form)
+        obj = await self._patcher.converted(work, obj)
+
+        async def change(old: Entry) -> tuple[Object, Ledger | None]:
+            return copied(obj) if work.options.is_dry_run else obj, None
+
+        return await self._written(work, await self._writer.update(work, change), form)
+
+    async def _patch(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
+        work = self._work(request, target, resource, version)
+        form = form_of(request, resource)
+        if target.subresource == "scale":
+            return await self._scale(request, work, form)
+        if media_type(request.content_type) == APPLY and work.key not in self._storage.table(resource).entries:
+            self._check_namespace_is_open(work)
+        return await self._written(work, await self._patcher.patch(work, request), form)
+
+    async def _scale(self, request: Request, work: Work, form: Form) -> Answer:
+        """PUT or PATCH of a Scale."""
+        scale = work.version.scale
+        assert scale is not None  # noqa: S101 - _has said so
+        retries = 5 if request.method == "PATCH" else 0
+        patch = self._patcher.body(request) if request.method == "PATCH" else None
+
+        async def change(old: Entry) -> tuple[Object, Ledger | None]:
+            current = await self._patcher.current(work, old)
+            if patch is None:
+                wanted, work.warnings = decoded(request, SCALE, SCALE.versions[0], work.options.validation)
+            else:
+                shown = scale_of(current, scale, work.resource)
+                wanted = copied(json_patch(shown, patch) if isinstance(patch, list) else merge_patch(shown, patch))
+                wanted, work.warnings = checked(wanted, SCALE, SCALE.versions[0], work.options.validation, [])
+            return await self._patcher.converted(work, scaled(current, scale, wanted, work.key.name)), None
+
+        result = await self._writer.update(work, change, retries=retries)
+        obj = await self._reader.whole(work.resource, work.version, result.entry, lean=True)
+        return answer(scale_of(obj, scale, work.resource), form.accepted, 200, work.warnings)
+
+    async def _delete(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
+        body = self._delete_body(request)
+        options = delete_options(request.query, body)
+        form = form_of(request, resource)
+        author = Author(request.user.name, request.user_agent, "delete", "", manager_of(WriteOptions(), request))
+        context = self._context_of(request, options.is_dry_run)
+        key = ObjectKey(target.namespace, target.name)
+        work = Work(resource, version, key, "", WriteOptions(options.is_dry_run), context, author)
+        if not target.name:
+            return await self._delete_collection(request, target, work, form)
+        entry, is_gone = await self._deleter.delete(work, options)
+        obj = await self._reader.shown(resource, version, entry, form)
+        if is_gone and not resource.strategy.returns_deleted:
+            return answer(_success(resource, entry), form.accepted, 200, work.warnings)
+        return answer(obj, form.accepted, 200, work.warnings)
+
+    async def _delete_collection(self, request: Request, target: Target, work: Work, form: Form) -> Answer:
+        if "deletecollection" not in work.resource.verbs or (work.resource.is_namespaced and not target.namespace):
+            raise method_not_allowed()
+        options = delete_options(request.query, self._delete_body(request))
+        plain = replace(form, lean=False)
+        listed = await self._reader.list(work.resource, work.version, target.namespace, list_options(request.query), plain)
+        items: list[Object] = listed.get("items") or []
+        for item in items:
+            key = ObjectKey(target.namespace, item["metadata"]["name"])
+            await self._deleter.delete(replace(work, key=key), options)
+        return answer(listed, form.accepted)
+
+    @staticmethod
+    def _delete_body(request: Request) -> Object | None:
+        return parsed(request, JSON_TYPES)[0] if request.body.strip() else None
+
+    async def _written(self, work: Work, result: Result, form: Form) -> Answer:
+        obj = await self._reader.shown(work.resource, work.version, result.entry, form)
+        return answer(obj, form.accepted, 201 if result.is_created else 200, work.warnings)
+
+    def _check_namespace_is_open(self, work: Work) -> None:
+        """New objects need a namespace that is there and stays."""
+        if not work.resource.is_namespaced:
+            return
+        name = work.key.namespace
+        namespace = work.ctx.lookup.get("", "namespaces", "", name)
+        if namespace is None:
+            raise not_found("", "namespaces", name)
+        if namespace["metadata"].get("deletionTimestamp"):
+            why = f"unable to create new content in namespace {name} because it is being terminated"
+            error = forbidden(work.resource.group, work.resource.plural, work.key.name, why)
+            message = f"namespace {name} is being terminated"
+            error.details["causes"] = [{"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}]
+            raise error
+
+
+def _is_watch(request: Request) -> bool:
+    return "watch" in request.query and list_options(request.query).is_watch
+
+
+def _has(resource: Resource, version: Version, subresource: str) -> bool:
+    if subresource == "status":
+        return version.has_status
+    if subresource == "scale":
+        return version.scale is not None
+    return subresource in resource.actions or "update" in getattr(resource.subresources.get(subresource), "verbs", ())
+
+
+def missing_subresource() -> StatusError:
+    """A subresource that does not exist."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
+
+
+def _check_namespace(obj: Object, namespace: str) -> None:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        obj["metadata"] = {}
+        return
+    fields: Object = metadata
+    if namespace and fields.get("namespace", namespace) not in ("", None, namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if namespace:
+        obj["metadata"] = {**fields, "namespace": namespace}
+
+
+def _success(resource: Resource, entry: Entry) -> Object:
+    details: Object = {"name": entry.obj["metadata"]["name"], "kind": resource.plural, "uid": entry.obj["metadata"]["uid"]}
+    if resource.group:
+        details["group"] = resource.group
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

@@ -1,0 +1,292 @@
+"""Create and update: the pipeline that every write goes through.
+
+decode → defaults → mutating admission → hooks of the kind → validation → validating admission → commit. Without webhooks nothing in it
+waits, so no other request comes between the read of the old object and the commit of the new one; with webhooks the old one is compared
+again before the commit.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from api.fielderrors import FieldError, invalid
+from sim.apiserver import metadata as meta
+from sim.apiserver.fields.lazy import Ledger
+from sim.apiserver.objects import Object, copied
+from sim.apiserver.options import WriteOptions
+from sim.apiserver.requests import Request
+from sim.apiserver.resources import Context, ObjectKey, Resource, Version
+from sim.apiserver.schema.check import fill_defaults
+from sim.apiserver.status import already_exists, bad_request, conflict, not_found
+from sim.apiserver.status import invalid as invalid_status
+from sim.apiserver.storage import Author, Entry, Storage
+from sim.apiserver.versions import Converter
+
+__all__ = ("Admission", "Attributes", "Result", "Work", "Writer", "manager_of")
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+GENERATED_TRIES = 8
+
+
+@dataclass(slots=True)
+class Work:
+    """A write on its way. `version`: in which the client speaks; `author`, `options` and `warnings` go with it."""
+
+    resource: Resource
+    version: Version
+    key: ObjectKey
+    subresource: str
+    options: WriteOptions
+    ctx: Context
+    author: Author
+    warnings: list[str] = field(default_factory=list[str])
+    operation: str = "CREATE"
+
+    @property
+    def api_version(self) -> str:
+        """In which hooks, validation and ownership see the object: custom resources as the client speaks, others as stored."""
+        return self.resource.api_version(self.version.name) if self.resource.is_custom else self.resource.stored_version
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a write left: the entry (of a dry run: as it would have been) and whether it was created."""
+
+    entry: Entry
+    is_created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What admission is asked about. `obj` None for deletes; `options`: CreateOptions and so on as JSON."""
+
+    operation: str
+    resource: Resource
+    version: Version
+    key: ObjectKey
+    subresource: str
+    obj: Object | None
+    old: Object | None
+    options: Object
+    ctx: Context
+
+
+class Admission(Protocol):
+    """Webhooks. `mutate` returns the object, changed or not; both raise StatusError to refuse and may add warnings."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is any webhook at all."""
+        ...
+
+    async def mutate(self, attributes: Attributes, warnings: list[str]) -> Object: ...
+
+    async def validate(self, attributes: Attributes, warnings: list[str]) -> None: ...
+
+
+Change = Callable[[Entry], Awaitable[tuple[Object, Ledger | None]]]
+"""From the stored entry to the wanted object (a private copy) in `Work.api_version`; with a ledger of its own for server-side apply."""
+
+
+def manager_of(options: WriteOptions, request: Request) -> str:
+    """The field manager, by default the program's name in the user agent."""
+    return options.manager or request.user_agent.partition("/")[0] or "unknown"
+
+
+class Writer:
+    """Carries out creates and updates on a storage."""
+
+    def __init__(self, storage: Storage, converter: Converter, admission: Admission) -> None:
+        self._storage = storage
+        self._converter = converter
+        self._admission = admission
+
+    async def create(self, work: Work, obj: Object, ledger: Ledger | None = None) -> Result:
+        """Stores a new object, given as a private copy in the client's version. `ledger`: of a server-side apply."""
+        resource, ctx, strategy = work.resource, work.ctx, work.resource.strategy
+        metadata = meta.opened(obj)
+        if metadata.pop("resourceVersion", ""):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        if resource.is_namespaced:
+            metadata["namespace"] = work.key.namespace
+        obj = await self._converter.convert(resource, obj, work.api_version)
+        fill_defaults(obj, self._schema(work))
+        strategy.default(obj)
+        obj = await self._mutate(work, obj, None)
+        meta.prepare_create(metadata := meta.opened(obj), ctx.now, ctx.rng, strategy.generation)
+        if work.version.has_status and resource.is_custom:
+            obj.pop("status", None)
+        strategy.prepare_create(ctx, obj)
+        self._name(work, metadata)
+        errors = meta.validate(metadata, namespaced=resource.is_namespaced, name_errors=self._name_errors(resource, metadata))
+        self._refuse(work, metadata.get("name", ""), [*errors, *strategy.validate_create(ctx, obj)])
+        await self._validate(work, obj, None)
+        key = work.key = ObjectKey(work.key.namespace, metadata["name"])
+        if key in self._storage.table(resource).entries:
+            raise already_exists(resource.group, resource.plural, key.name)
+        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
+        if ledger is None:
+            ledger = Ledger.created(obj, self._update_by(work))
+        if ctx.is_dry_run:
+            return Result(Entry(obj, ledger, 0), is_created=True)
+        entry = self._storage.commit(resource, key, obj, ledger, work.author)
+        assert entry is not None  # noqa: S101 - an object was given
+        return Result(entry, is_created=True)
+
+    async def update(self, work: Work, change: Change, *, retries: int = 0) -> Result:
+        """Replaces a stored object by what `change` makes of it. `retries`: how often to begin again when it changed meanwhile."""
+        work.operation = "UPDATE"
+        table = self._storage.table(work.resource)
+        while True:
+            old = table.entries.get(work.key)
+            if old is None:
+                raise not_found(work.resource.group, work.resource.plural, work.key.name)
+            obj, ledger = await change(old)
+            result = await self._replace(work, old, obj, ledger)
+            if result is not None:
+                return result
+            if retries == 0:
+                raise self._modified(work)
+            retries -= 1
+
+    async def _replace(self, work: Work, old: Entry, obj: Object, ledger: Ledger | None) -> Result | None:
+        """None: the stored object is not `old` any more."""
+        resource, ctx, strategy = work.resource, work.ctx, work.resource.strategy
+        before = await self._converter.convert(resource, old.obj, work.api_version)
+        metadata = meta.opened(obj)
+        self._check_version(work, metadata, old)
+        obj["metadata"] = metadata
+        obj = _only(work, obj, before)
+        fill_defaults(obj, self._schema(work))
+        strategy.default(obj)
+        if self._admission.is_active:
+            obj = _only(work, await self._mutate(work, obj, before), before)
+        metadata = meta.opened(obj)
+        metadata.pop("resourceVersion", None)
+        meta.prepare_update(metadata, before["metadata"])
+        strategy.prepare_update(ctx, obj, before, work.subresource)
+        self._count_generation(work, obj, before)
+        errors = meta.validate_update(metadata, before["metadata"])
+        self._refuse(work, work.key.name, [*errors, *strategy.validate_update(ctx, obj, before, work.subresource)])
+        await self._validate(work, obj, before)
+        if self._storage.table(resource).entries.get(work.key) is not old:
+            return None
+        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
+        return Result(self.settle(work, old, obj, ledger))
+
+    def settle(self, work: Work, old: Entry, obj: Object, ledger: Ledger | None = None) -> Entry:
+        """Commits an object that has passed everything; deletes it when that was all that its deletion waited for."""
+        metadata = obj["metadata"] = {**obj["metadata"], "resourceVersion": old.obj["metadata"]["resourceVersion"]}
+        is_same = obj == old.obj
+        if is_same and (ledger is None or ledger is old.ledger):
+            return old
+        if ledger is None:
+            ledger = old.ledger.updated(old.obj, obj, self._update_by(work))
+        if work.ctx.is_dry_run:
+            return Entry(obj, ledger, old.revision)
+        if self._is_done(work.resource, metadata, obj):
+            self._storage.commit(work.resource, work.key, None, ledger, work.author)
+            return Entry({**obj, "metadata": {**metadata, "resourceVersion": str(self._storage.revision)}}, ledger, self._storage.revision)
+        entry = self._storage.commit(work.resource, work.key, obj, ledger, work.author)
+        assert entry is not None  # noqa: S101 - an object was given
+        return entry
+
+    @staticmethod
+    def _is_done(resource: Resource, metadata: Object, obj: Object) -> bool:
+        """Whether an object that is being deleted has nothing left to wait for."""
+        if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+            return False
+        return not metadata.get("deletionGracePeriodSeconds") and not resource.strategy.is_held(obj)
+
+    def _check_version(self, work: Work, metadata: Object, old: Entry) -> None:
+        """Preconditions in the object itself: its uid and resourceVersion."""
+        uid, known = metadata.get("uid"), old.obj["metadata"]["uid"]
+        if uid and uid != known:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+            raise conflict(work.resource.group, work.resource.plural, work.key.name, why)
+        revision = metadata.get("resourceVersion", "")
+        if revision in ("", "0"):
+            if not work.resource.strategy.may_update_unconditionally and work.author.verb == "update":
+                error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+                raise invalid_status(work.resource.group, work.resource.kind, work.key.name, [error])
+        elif revision != str(old.revision):
+            raise self._modified(work)
+
+    def _modified(self, work: Work) -> Exception:
+        return conflict(work.resource.group, work.resource.plural, work.key.name, MODIFIED)
+
+    def _name(self, work: Work, metadata: Object) -> None:
+        """Makes up a name where only its beginning was given."""
+        if metadata.get("name") or not (base := metadata.get("generateName")):
+            return
+        entries = self._storage.table(work.resource).entries
+        for _ in range(GENERATED_TRIES):
+            metadata["name"] = meta.generated_name(base, work.ctx.rng)
+            if ObjectKey(work.key.namespace, metadata["name"]) not in entries:
+                return
+
+    @staticmethod
+    def _name_errors(resource: Resource, metadata: Object) -> list[str]:
+        name = metadata.get("name", "")
+        check = resource.strategy.name_check
+        return list(check(name)) if check is not None else [] if meta.is_subdomain(name) else meta.subdomain_errors(name)
+
+    @staticmethod
+    def _refuse(work: Work, name: str, errors: list[FieldError]) -> None:
+        if errors:
+            raise invalid_status(work.resource.group, work.resource.kind, name, errors)
+
+    def _schema(self, work: Work) -> Any:
+        if work.resource.is_custom or work.version.name == work.resource.storage:
+            return work.version.schema
+        stored = work.resource.version(work.resource.storage)
+        return (stored or work.version).schema
+
+    @staticmethod
+    def _count_generation(work: Work, obj: Object, before: Object) -> None:
+        if not work.resource.strategy.generation or work.subresource == "status":
+            return
+        keeps_status = work.version.has_status or not work.resource.is_custom
+        ignored = ("metadata", "status") if keeps_status else ("metadata",)
+        if any(obj.get(k) != before.get(k) for k in {**obj, **before} if k not in ignored):
+            obj["metadata"]["generation"] = before["metadata"].get("generation", 0) + 1
+
+    async def _mutate(self, work: Work, obj: Object, old: Object | None) -> Object:
+        if not self._admission.is_active:
+            return obj
+        return await self._admission.mutate(self._attributes(work, obj, old), work.warnings)
+
+    async def _validate(self, work: Work, obj: Object, old: Object | None) -> None:
+        if self._admission.is_active:
+            await self._admission.validate(self._attributes(work, obj, old), work.warnings)
+
+    @staticmethod
+    def _attributes(work: Work, obj: Object, old: Object | None) -> Attributes:
+        kind = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}.get(work.author.verb, "UpdateOptions")
+        options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if work.options.manager:
+            options["fieldManager"] = work.options.manager
+        if work.ctx.is_dry_run:
+            options["dryRun"] = ["All"]
+        key = ObjectKey(work.key.namespace, work.key.name or obj["metadata"].get("name", ""))
+        return Attributes(work.operation, work.resource, work.version, key, work.subresource, obj, old, options, work.ctx)
+
+    @staticmethod
+    def _update_by(work: Work) -> Any:
+        return work.author.manager, work.subresource, work.resource.stored_version, meta.timestamp(work.ctx.now)
+
+
+def _only(work: Work, obj: Object, before: Object) -> Object:
+    """A status write changes status (built-in kinds: and labels and the like), any other write everything but status."""
+    if work.subresource == "status":
+        kept = {**before, "metadata": obj["metadata"]}
+        if work.resource.is_custom:
+            kept["metadata"] = {**before["metadata"], "resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        kept.pop("status", None)
+        return {**copied(kept), "status": obj["status"]} if "status" in obj else copied(kept)
+    if work.subresource or not work.version.has_status:
+        return obj
+    out = {k: v for k, v in obj.items() if k != "status"}
+    if "status" in before:
+        out["status"] = copied(before["status"])
+    return out
