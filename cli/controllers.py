@@ -4,11 +4,12 @@ import argparse
 from typing import Any
 
 from api.settings import settings_of
-from cli.process import Runtime, add_options, run_process
+from cli.process import add_options, run_process
 from controllers.podclique.controller import podclique_controller
 from controllers.podcliquescalinggroup.controller import podcliquescalinggroup_controller
 from controllers.podcliqueset.controller import podcliqueset_controller
 from controllers.podgang.controller import podgang_controller
+from controllers.runtime.assembly import Runtime
 
 __all__ = ("add_parser", "build", "run")
 

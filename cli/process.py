@@ -1,51 +1,32 @@
-"""What the long-running commands share: options, and the assembly of transport, election, events, metrics and manager."""
+"""What the long-running commands share: options, and a process made of them."""
 
 import argparse
-import contextlib
 import logging
 import random
+import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 
-from api.operatorconfig import WRITE_BUDGET, LeaderElection, OperatorConfiguration, without_effect
-from api.plan import Key, Ref
-from api.reasons import Reason
+from api.operatorconfig import LeaderElection, OperatorConfiguration, without_effect
+from api.plan import Key
 from cli.configuration import ConfigurationError, load_configuration
-from controllers.runtime.apply import Recorder
+from controllers.runtime.assembly import Candidacy, Runtime, World, runtime
 from controllers.runtime.clock import SystemClock
 from controllers.runtime.credentials import load_credentials
-from controllers.runtime.events import EventRecorder
-from controllers.runtime.fence import LeaseFence, OpenFence
 from controllers.runtime.identity import CredentialsError
-from controllers.runtime.leader import LeaderElector, Timing, identity
-from controllers.runtime.manager import Listen, Manager, informer_factory
-from controllers.runtime.metrics import Metrics
+from controllers.runtime.leader import identity
+from controllers.runtime.manager import Listen
 from controllers.runtime.observability import configure_logging
-from controllers.runtime.transport import Transport
 
-__all__ = ("Runtime", "Unreadable", "add_options", "lease_of", "run_process")
+__all__ = ("add_options", "lease_of", "run_process")
 
 _LOG = logging.getLogger(__name__)
 
 INVALID, UNREACHABLE = 4, 5
 MAX_PORT = 65535
-
-
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """What a command builds its controllers on."""
-
-    manager: Manager
-    transport: Transport
-    recorder: EventRecorder
-    metrics: Metrics
-    clock: SystemClock
-    rng: random.Random
-    config: OperatorConfiguration
 
 
 def add_options(parser: argparse.ArgumentParser, bind: str, lease: str) -> None:
@@ -90,43 +71,12 @@ def _listen(text: str) -> Listen:
 async def _run(
     options: argparse.Namespace, component: str, build: Callable[[Runtime], None], config: OperatorConfiguration, listen: Listen
 ) -> int:
-    async with _runtime(options, component, config, listen) as runtime:
-        build(runtime)
-        return await runtime.manager.run()
-
-
-@contextlib.asynccontextmanager
-async def _runtime(options: argparse.Namespace, component: str, config: OperatorConfiguration, listen: Listen) -> AsyncGenerator[Runtime]:
-    clock, rng, metrics = SystemClock(), random.Random(), Metrics()  # noqa: S311 - jitter and ids, no secrets
-    credentials = load_credentials(options.kubeconfig, options.context)
-    timing = _timing(config)
-    budget_s = WRITE_BUDGET.total_seconds()
-    is_elected = options.leader_elect
-    fence = LeaseFence(clock, lease_duration_s=timing.duration_s, request_budget_s=budget_s) if is_elected else OpenFence()
-    client = metrics.transport(credentials.server)
-    async with contextlib.AsyncExitStack() as stack:
-        transport = await stack.enter_async_context(
-            Transport(credentials, fence=fence, metrics=client, user_agent=f"grovekeeper-{component}")
-        )
-        elector, lease = None, lease_of(options, config, credentials.namespace)
-        if isinstance(fence, LeaseFence):
-            elector = LeaderElector(
-                await stack.enter_async_context(transport.sibling()),
-                fence,
-                clock,
-                rng,
-                namespace=lease.namespace,
-                name=lease.name,
-                holder=identity(rng),
-                timing=timing,
-                metrics=metrics,
-            )
-        recorder = EventRecorder(transport, f"grovekeeper-{component}", clock, metrics)
-        unreadable = Unreadable(recorder)
-        informers = informer_factory(transport, metrics, rng, unreadable.tell)
-        manager = Manager(transport, informers, recorder, clock, rng, metrics, elector=elector, listen=listen)
-        manager.on_term(unreadable.begin)
-        yield Runtime(manager, transport, recorder, metrics, clock, rng, config)
+    credentials, rng = load_credentials(options.kubeconfig, options.context), random.Random()  # noqa: S311 - jitter and ids, no secrets
+    world = World(credentials, SystemClock(), rng, listen=listen, signals=(signal.SIGTERM, signal.SIGINT))
+    candidacy = Candidacy(lease_of(options, config, credentials.namespace), identity(rng)) if options.leader_elect else None
+    async with runtime(component, config, world, candidacy) as process:
+        build(process)
+        return await process.manager.run()
 
 
 def lease_of(options: argparse.Namespace, config: OperatorConfiguration, namespace: str) -> Key:
@@ -134,29 +84,3 @@ def lease_of(options: argparse.Namespace, config: OperatorConfiguration, namespa
     election = config.leader_election
     name = options.lease_name or election.resource_name or LeaderElection().resource_name
     return Key(options.lease_namespace or election.resource_namespace or namespace, name)
-
-
-class Unreadable:
-    """An object that was stored before validation existed is left alone, and its owner is told: when a term begins, because followers
-    write no events, and the first lists come before that."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._untold: dict[Ref, str] | None = {}
-
-    def tell(self, ref: Ref, why: str) -> None:
-        if self._untold is None:
-            message = f"Left alone, because it cannot be read: {why}. Correct or delete it."
-            self._recorder.emit(ref, Reason.INVALID_SPEC, message, "Warning")
-        else:
-            self._untold[ref] = why
-
-    def begin(self) -> None:
-        untold, self._untold = self._untold or {}, None
-        for ref, why in untold.items():
-            self.tell(ref, why)
-
-
-def _timing(config: OperatorConfiguration) -> Timing:
-    election = config.leader_election
-    return Timing(election.lease_duration.total_seconds(), election.renew_deadline.total_seconds(), election.retry_period.total_seconds())

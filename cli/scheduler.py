@@ -7,11 +7,12 @@ from typing import Any
 from api.operatorconfig import DEFAULT_SCHEDULER
 from api.plan import Key
 from cli.configuration import ConfigurationError, load_configuration
-from cli.process import INVALID, Runtime, add_options, run_process
+from cli.process import INVALID, add_options, run_process
+from controllers.runtime.assembly import Runtime
 from controllers.runtime.workqueue import WorkQueue
 from scheduler.binder import ECHO_DELAY_S, Binder, BinderController, binder_watches
 
-__all__ = ("add_parser", "run")
+__all__ = ("add_parser", "build", "run")
 
 
 def add_parser(commands: Any) -> None:
@@ -44,13 +45,14 @@ def run(options: argparse.Namespace) -> int:
             "or pass --serve-default-scheduler if no kube-scheduler runs in this cluster.\n"
         )
         return INVALID
-    return run_process(options, "scheduler", _build)
+    return run_process(options, "scheduler", build)
 
 
-def _build(runtime: Runtime) -> None:
+def build(runtime: Runtime) -> None:
+    """Adds the binder to the manager."""
     manager, clock, rng, metrics = runtime.manager, runtime.clock, runtime.rng, runtime.metrics
     names = runtime.config.grovekeeper.scheduler_names
-    binder = Binder(manager.caches, runtime.transport, runtime.recorder, clock, metrics, names)
+    binder = Binder(manager.caches, runtime.transport, runtime.recorder, clock, metrics, names, runtime.offload)
     queue = WorkQueue[Key](clock, rng, metrics=metrics.queue("binder"))
     controller = BinderController(binder, queue, clock=clock, rng=rng, metrics=metrics)
     manager.add_controller(controller, binder_watches(binder), binder.first_keys, ECHO_DELAY_S)

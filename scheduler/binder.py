@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from api.core import Node, Pod, PriorityClass
 from api.grove import ClusterTopologyBinding
@@ -20,6 +19,7 @@ from api.plan import Clock, Key, Outcome
 from api.plan import Plan as Operations
 from api.podgang import PodGang
 from controllers.runtime.apply import Caller, Executor, Recorder
+from controllers.runtime.assembly import Offload, in_thread
 from controllers.runtime.controller import Controller, Keys, Watch
 from controllers.runtime.errors import ApiError, NotLeader, TransportError
 from controllers.runtime.expectations import Expectations
@@ -73,9 +73,20 @@ class BinderController(Controller):
 
 
 class Binder:
-    """The scheduler in binder mode. `names`: scheduler names that it serves. `wake(delay_s)` has to ask for a round."""
+    """The scheduler in binder mode. `names`: scheduler names that it serves. `wake(delay_s)` has to ask for a round. `offload`: where plans
+    are computed."""
 
-    def __init__(self, caches: Caches, transport: Caller, recorder: Recorder, clock: Clock, metrics: Metrics, names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        caches: Caches,
+        transport: Caller,
+        recorder: Recorder,
+        clock: Clock,
+        metrics: Metrics,
+        names: Sequence[str],
+        offload: Offload = in_thread,
+    ) -> None:
+        self._offload = offload
         self._caches = caches
         self._clock = clock
         self._names = frozenset(names)
@@ -171,7 +182,7 @@ class Binder:
         idle = {uid for e in entries.values() if self._is_idle(uid := e.podgang.metadata.uid, now)}
         gangs = gangs_of(tuple(entries.values()), context, idle.__contains__, faults)
         try:
-            planned = await anyio.to_thread.run_sync(plan_all, snapshot, gangs) if gangs else None
+            planned = await self._offload(plan_all, snapshot, gangs) if gangs else None
         except BaseException:
             self._planned_version = -1
             raise

@@ -6,7 +6,8 @@ import pytest
 
 from api.operatorconfig import LeaderElection, OperatorConfiguration
 from api.plan import Key
-from cli.process import Unreadable, add_options, lease_of
+from cli.process import add_options, lease_of
+from controllers.runtime.assembly import Unreadable
 from tests.runtime_fakes import FakeRecorder, ref_of
 
 FILE = LeaderElection(resource_name="of-file", resource_namespace="file-ns")
