@@ -1,6 +1,6 @@
 """Objects as JSON data. What is stored is shared between readers, so it is never changed in place: writers copy."""
 
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 __all__ = ("Json", "Object", "as_list", "as_map", "copied", "dig")
 
@@ -40,3 +40,13 @@ def dig(obj: Object, *path: str) -> Any:
             return None
         value = fields.get(key)
     return value
+
+
+def is_map(value: Any) -> TypeGuard[Object]:
+    """JSON object, in a form that type checkers follow."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """JSON array."""
+    return isinstance(value, list)

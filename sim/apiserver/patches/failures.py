@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sim.apiserver.patches.shapes import is_list, is_map
+from sim.apiserver.objects import is_list, is_map
 from sim.apiserver.status import StatusError
 
 __all__ = ("broken", "go_text", "json_type", "unprocessable")

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from sim.apiserver.objects import Json, Object
+from sim.apiserver.objects import Json, Object, is_list, is_map
 from sim.apiserver.patches.failures import json_type
-from sim.apiserver.patches.shapes import is_list, is_map
 from sim.apiserver.status import bad_request
 
 __all__ = ("merge_patch", "without_nulls")

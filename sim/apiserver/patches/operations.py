@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sim.apiserver.objects import Json, Object
+from sim.apiserver.objects import Json, Object, is_list, is_map
 from sim.apiserver.patches.failures import json_type, unprocessable
-from sim.apiserver.patches.shapes import is_list, is_map
 from sim.apiserver.status import bad_request, too_large
 
 __all__ = ("MAX_OPERATIONS", "json_patch")

@@ -2,10 +2,9 @@
 
 from typing import Any, cast
 
-from sim.apiserver.objects import Json, Object
+from sim.apiserver.objects import Json, Object, is_list, is_map
 from sim.apiserver.patches.failures import broken, go_text, json_type, unprocessable
 from sim.apiserver.patches.merging import without_nulls
-from sim.apiserver.patches.shapes import is_list, is_map
 from sim.apiserver.schema.model import ANY, Schema
 from sim.apiserver.status import bad_request
 
