@@ -3,7 +3,8 @@
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource, Version
-from sim.apiserver.schema.check import decode_json, decode_yaml, normalize, prune, type_errors, unknown_fields
+from sim.apiserver.schema.check import decode_json, decode_yaml, prune, type_errors, unknown_fields
+from sim.apiserver.schema.normal import normalize
 from sim.apiserver.status import bad_request, too_large, unsupported_media_type
 
 __all__ = ("JSON_TYPES", "MAX_BODY", "checked", "decoded", "media_type", "parsed")

@@ -24,7 +24,10 @@ __all__ = ("Filter", "Form", "Reader", "answer", "form_of")
 
 META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
-EXPIRED = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter."
+EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,12 +86,13 @@ class Version:
 @dataclass(frozen=True, slots=True)
 class Effect:
     """What a POST to a subresource does: replaces the object by `changed`, deletes it with `delete_options` (DeleteOptions), or neither;
-    and what is answered."""
+    and what is answered. `others`: (group, plural, object) that replace stored objects at the same time; generation counts none of it."""
 
     answer: Object
     status: int = 201
     changed: Object | None = None
     delete_options: Object | None = None
+    others: tuple[tuple[str, str, Object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

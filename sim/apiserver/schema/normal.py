@@ -1,0 +1,36 @@
+"""What decoding into Go types and encoding again does to built-in objects."""
+
+from typing import Any
+
+from sim.apiserver.objects import Object, as_list, as_map
+from sim.apiserver.schema.model import Schema
+
+__all__ = ("normalize",)
+
+
+def normalize(obj: Object, schema: Schema) -> None:
+    """Drops nulls, and optional lists and maps that are empty, in place: Go's omitempty. Structs stay, as they are pointers mostly."""
+    if schema.is_open:
+        return
+    for key, value in list(obj.items()):
+        child = schema.field(key)
+        if value is None or (not value and child is not None and key not in schema.required and _is_omitted(value, child)):
+            del obj[key]
+        elif child is not None and isinstance(value, dict | list):
+            _within(value, child)
+
+
+def _within(value: Any, schema: Schema) -> None:
+    if (fields := as_map(value)) is not None:
+        normalize(fields, schema)
+    elif schema.items is not None:
+        for item in as_list(value) or ():
+            if isinstance(item, dict | list):
+                _within(item, schema.items)
+
+
+def _is_omitted(value: Any, schema: Schema) -> bool:
+    """An empty list, or an empty map whose keys are free."""
+    if isinstance(value, list):
+        return True
+    return isinstance(value, dict) and schema.type == "object" and schema.values is not None and not schema.properties
