@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.contract.client import Api, connect
-from tests.contract.crds import WIDGET_CRD, manifest_crd
-from tests.contract.kinds import CLIQUES, CRDS, NAMESPACES, WIDGETS, Kind, Obj
+from tests.contract.crds import serve
+from tests.contract.kinds import CLIQUES, NAMESPACES, WIDGETS, Kind
 from tests.contract.servers import Server, Servers
 
 HERE = Path(__file__).parent
@@ -56,22 +56,10 @@ async def api(server: Server, server_name: str) -> AsyncIterator[Api]:
 @pytest_asyncio.fixture
 async def widgets(api: Api) -> Kind:
     """The kind Widget, served."""
-    return await install(api, WIDGET_CRD, WIDGETS)
+    return await serve(api, WIDGETS)
 
 
 @pytest_asyncio.fixture
 async def cliques(api: Api) -> Kind:
     """The kind PodClique of this project, served."""
-    return await install(api, manifest_crd("grove.io_podcliques"), CLIQUES)
-
-
-async def install(api: Api, crd: Obj, kind: Kind) -> Kind:
-    """Create a definition if it is not there, and wait until its kind is served."""
-    if (await api.list(kind, limit=1)).status == 404:
-        assert (await api.create(CRDS, crd)).status in (201, 409)
-        await api.poll(lambda: is_served(api, kind))
-    return kind
-
-
-async def is_served(api: Api, kind: Kind) -> bool:
-    return (await api.list(kind, limit=1)).status == 200
+    return await serve(api, CLIQUES)

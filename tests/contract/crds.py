@@ -1,15 +1,17 @@
 """The definitions of custom resources that cases use."""
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-__all__ = ("WIDGET_CRD", "manifest_crd")
+from tests.contract.client import Api
+from tests.contract.kinds import CLIQUES, CRDS, WIDGETS, Kind, Obj
+
+__all__ = ("WIDGET_CRD", "install", "manifest_crd", "serve")
 
 MANIFESTS = Path(__file__).parents[2] / "manifests" / "crds"
 
-_SPEC: dict[str, Any] = {
+_SPEC: Obj = {
     "type": "object",
     "properties": {
         "size": {"type": "integer", "minimum": 0},
@@ -18,7 +20,7 @@ _SPEC: dict[str, Any] = {
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
 }
-WIDGET_CRD: dict[str, Any] = {
+WIDGET_CRD: Obj = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "widgets.contract.example.com"},
@@ -48,6 +50,24 @@ WIDGET_CRD: dict[str, Any] = {
 }
 
 
-def manifest_crd(name: str) -> dict[str, Any]:
+def manifest_crd(name: str) -> Obj:
     """A definition of this project, such as `grove.io_podcliques`."""
     return yaml.safe_load((MANIFESTS / f"{name}.yaml").read_text())
+
+
+async def serve(api: Api, kind: Kind) -> Kind:
+    """Make sure that a kind is served: built-in ones are, WIDGETS and CLIQUES are installed once per server."""
+    definitions = {WIDGETS: lambda: WIDGET_CRD, CLIQUES: lambda: manifest_crd("grove.io_podcliques")}
+    return await install(api, definitions[kind](), kind) if kind in definitions else kind
+
+
+async def install(api: Api, crd: Obj, kind: Kind) -> Kind:
+    """Create a definition if it is not there, and wait until its kind is served."""
+    if (await api.list(kind, limit=1)).status == 404:
+        assert (await api.create(CRDS, crd)).status in (201, 409)
+        await api.poll(lambda: _is_served(api, kind))
+    return kind
+
+
+async def _is_served(api: Api, kind: Kind) -> bool:
+    return (await api.list(kind, limit=1)).status == 200

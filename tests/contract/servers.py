@@ -1,7 +1,9 @@
 """The servers that cases run against, each started at most once per session, when first needed."""
 
+import json
 import os
 import ssl
+import urllib.request
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +15,8 @@ from tests.contract.client import Access
 
 __all__ = ("EmbeddedServer", "RealServer", "Server", "Servers")
 
+# Revisions before this one are compacted.
+OLDEST = 10
 # What a case sees of the controller manager: other controllers would only put objects in its way.
 CONTROLLERS = "garbage-collector-controller,namespace-controller"
 
@@ -50,9 +54,16 @@ class RealServer:
             self._plane.start()
             found = read_kubeconfig(self._plane.kubeconfig)
             self.access = Access(found.server, found.token, ssl.create_default_context(cafile=found.ca))
+            self._compact()
         except BaseException:
             self._plane.stop()
             raise
+
+    def _compact(self) -> None:
+        """Forget the first revisions, as a server does after some minutes: resourceVersion 1 is too old from now on."""
+        etcd = f"http://127.0.0.1:{self._plane.ports.etcd}/v3/kv/compaction"
+        body = json.dumps({"revision": OLDEST, "physical": True}).encode()
+        urllib.request.urlopen(etcd, body, timeout=5).close()
 
     def start_controllers(self) -> None:
         if "kube-controller-manager" not in self._plane.running():
