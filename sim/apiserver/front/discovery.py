@@ -57,19 +57,6 @@ class Sub(NamedTuple):
     version: str = ""
 
 
-# Kinds of what is posted to subresources.
-ACTION_KINDS: Final = {
-    "binding": ("Binding", "", ""),
-    "eviction": ("Eviction", "policy", "v1"),
-    "token": ("TokenRequest", "authentication.k8s.io", "v1"),
-}
-# Subresources that no field of Resource or Version announces.
-FURTHER: Final = {
-    ("", "pods"): (Sub("ephemeralcontainers", "Pod", WRITE_VERBS), Sub("resize", "Pod", WRITE_VERBS)),
-    ("", "namespaces"): (Sub("finalize", "Namespace", ("update",)),),
-}
-
-
 class Discovery:
     """Answers of one set of resources; make a new one when a CustomResourceDefinition changes the set.
 
@@ -248,8 +235,7 @@ def _resource(resource: Resource) -> Object:
 
 
 def _subresources(resource: Resource, version: Version) -> Iterator[Sub]:
-    found = list(FURTHER.get((resource.group, resource.plural), ()))
-    found += [Sub(name, kind, ("create",), group, of) for name, (kind, group, of) in ACTION_KINDS.items() if name in resource.actions]
+    found = [Sub(name, one.kind, one.verbs, one.group, one.version) for name, one in resource.subresources.items()]
     if version.has_status:
         found.append(Sub("status", resource.kind, WRITE_VERBS))
     if version.scale is not None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 __all__ = ("Finder", "compiled")
 
@@ -69,8 +69,7 @@ def _step(match: re.Match[str]) -> Step:
 
 
 def _items(value: Any) -> list[Any]:
-    found: list[Any] = value if isinstance(value, list) else []
-    return found
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _unescaped(name: str) -> str:
@@ -85,14 +84,11 @@ def _values(found: Iterable[Any]) -> list[Any]:
     out: list[Any] = []
     for one in found:
         if isinstance(one, dict):
-            out += _sorted_values(one)
+            fields = cast("dict[str, Any]", one)
+            out += [fields[name] for name in sorted(fields)]
         else:
             out += _items(one)
     return out
-
-
-def _sorted_values(fields: dict[str, Any]) -> list[Any]:
-    return [fields[name] for name in sorted(fields)]
 
 
 def _descend(name: str) -> Step:

@@ -7,19 +7,19 @@ import pytest
 
 from sim.apiserver.front.discovery import Discovery, by_precedence
 from sim.apiserver.requests import Request
-from sim.apiserver.resources import Effect, Resource, Scale, Version
+from sim.apiserver.resources import Resource, Scale, Subresource, Version
 from sim.apiserver.status import StatusError
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OLD_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
 
-def evict(*_: object) -> Effect:
-    return Effect({})
-
-
+SUBRESOURCES = {
+    "eviction": Subresource("Eviction", ("create",), "policy", "v1"),
+    "resize": Subresource("Pod", ("get", "patch", "update")),
+}
 PODS = Resource(
-    "", "pods", "Pod", (Version("v1", has_status=True),), "v1", short_names=("po",), categories=("all",), actions={"eviction": evict}
+    "", "pods", "Pod", (Version("v1", has_status=True),), "v1", short_names=("po",), categories=("all",), subresources=SUBRESOURCES
 )
 NODES = Resource("", "nodes", "Node", (Version("v1", has_status=True),), "v1", is_namespaced=False)
 HPAS = Resource("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", (Version("v1"), Version("v2")), "v2")
@@ -64,7 +64,6 @@ def test_resources_of_a_group_version_with_their_subresources() -> None:
         "nodes",
         "nodes/status",
         "pods",
-        "pods/ephemeralcontainers",
         "pods/eviction",
         "pods/resize",
         "pods/status",
