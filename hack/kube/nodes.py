@@ -1,65 +1,17 @@
 """Simulated nodes for KWOK."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hack.kube.client import ApiError, Client
+from sim.nodes.specs import SYSTEM_LABELS, NodeSpec, uniform_nodes
 
 __all__ = ("NodeSpec", "cordon", "create_nodes", "delete_nodes", "uncordon", "uniform_nodes")
 
 MERGE = "application/merge-patch+json"
 NOT_READY = "node.kubernetes.io/not-ready"
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
-    """One node. `allocatable` holds quantities by resource name, e.g. {"cpu": "64", "nvidia.com/gpu": "8"}."""
-
-    name: str
-    allocatable: Mapping[str, str]
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    taints: Sequence[Mapping[str, str]] = ()
-
-
-def uniform_nodes(
-    count: int,
-    *,
-    cpu: str = "64",
-    memory: str = "512Gi",
-    pods: str = "110",
-    gpus: int = 0,
-    racks: int = 0,
-    blocks: int = 0,
-    zones: int = 0,
-    name: str = "node-{i}",
-    labels: Callable[[int], Mapping[str, str]] = lambda i: {},
-) -> tuple[NodeSpec, ...]:
-    """`count` equal nodes with the labels kubernetes.io/{hostname,rack,block,zone}.
-
-    Without counts of domains a rack has 7 nodes, a block 20, a zone 28 (Grove behaviour: grove.md §9). As soon as one of racks, blocks
-    and zones is given, nodes are split evenly into that many, in order, and a level not given is a single domain. `name` is a format
-    of i; `labels` adds to or replaces the labels of node i.
-    """
-    allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
-    by_size = not (racks or blocks or zones)
-
-    def domain(level: str, i: int, parts: int, size: int) -> str:
-        return f"{level}-{i // size if by_size else i * max(parts, 1) // count}"
-
-    def spec(i: int) -> NodeSpec:
-        node = name.format(i=i)
-        own = {
-            "kubernetes.io/hostname": node,
-            "kubernetes.io/rack": domain("rack", i, racks, 7),
-            "kubernetes.io/block": domain("block", i, blocks, 20),
-            "kubernetes.io/zone": domain("zone", i, zones, 28),
-        }
-        return NodeSpec(node, allocatable, {**own, **labels(i)})
-
-    return tuple(spec(i) for i in range(count))
 
 
 def create_nodes(kubeconfig: Path, specs: Iterable[NodeSpec], *, timeout_s: float | None = None) -> None:
@@ -102,9 +54,7 @@ def _set_unschedulable(kubeconfig: Path, names: Iterable[str], spec: Mapping[str
 
 def _apply(client: Client, spec: NodeSpec) -> None:
     """A new node takes its status from the request; for one that exists, status is a second request."""
-    # With the old label names too, or the controller manager writes to every node once more to add them.
-    system = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in (("os", "linux"), ("arch", "amd64"))}
-    labels = {"type": "kwok", **system, **spec.labels}
+    labels = {"type": "kwok", **SYSTEM_LABELS, **spec.labels}
     resources = {"allocatable": dict(spec.allocatable), "capacity": dict(spec.allocatable)}
     body: dict[str, Any] = {
         "apiVersion": "v1",

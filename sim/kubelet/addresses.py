@@ -1,6 +1,8 @@
-"""Addresses of pods: one after another, none twice while it is in use."""
+"""Addresses of pods, one after another and none twice while it is in use, and of nodes, made from their names."""
 
-__all__ = ("Addresses",)
+from hashlib import sha256
+
+__all__ = ("Addresses", "node_address")
 
 SPACE = 1 << 24
 """10.0.0.0/8."""
@@ -26,3 +28,9 @@ class Addresses:
     def release(self, address: str) -> None:
         """The address is free again; one that was never taken does not matter."""
         self._taken.discard(address)
+
+
+def node_address(name: str) -> str:
+    """A private address that is made from a node's name."""
+    digest = sha256(name.encode()).digest()
+    return f"172.{16 + digest[0] % 16}.{digest[1]}.{1 + digest[2] % 254}"

@@ -1,10 +1,10 @@
 """The machines behind nodes: what runs on each, what that uses, and whether it is alive."""
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import ObjectKey
+from sim.kubelet.addresses import node_address
 from sim.kubelet.admission import Amounts, allocatable_of, refusal_of, requests_of
 from sim.kubelet.lifecycle import Refusal
 from sim.kubelet.parts import maps
@@ -60,7 +60,4 @@ class Machine:
 def address_of(node: Object) -> str:
     """The node's own InternalIP, else one made from its name."""
     found = next((a["address"] for a in maps(node, "status", "addresses") if a.get("type") == "InternalIP"), "")
-    if found:
-        return found
-    digest = sha256(node["metadata"]["name"].encode()).digest()
-    return f"172.{16 + digest[0] % 16}.{digest[1]}.{1 + digest[2] % 254}"
+    return found or node_address(node["metadata"]["name"])
