@@ -18,8 +18,11 @@ __all__ = (
     "NothingPrepared",
     "Report",
     "build",
+    "cache_folder",
     "find_binaries",
     "find_prepared",
+    "locked",
+    "run_lines",
 )
 
 KUBE_VERSION = "1.36.3"
@@ -82,7 +85,7 @@ def find_prepared(report: Report) -> Binaries:
         if missing := found.missing():
             raise BinariesMissing(f"GROVEKEEPER_KUBE_ASSETS={given} lacks {', '.join(missing)}")
         return found
-    cached = Binaries(_cache())
+    cached = Binaries(cache_folder(f"kube-{KUBE_VERSION}"))
     if not cached.missing():
         return cached
     archive = _shared() / "lab" / "assets" / "control-plane.tar.zst"
@@ -90,7 +93,7 @@ def find_prepared(report: Report) -> Binaries:
         raise NothingPrepared(
             f"no binaries in {cached.folder}: set GROVEKEEPER_KUBE_ASSETS, or build them with `python -m hack.kube build`"
         )
-    with _lock(cached.folder):
+    with locked(cached.folder):
         if cached.missing():
             report(f"unpacking {archive} into {cached.folder}")
             _fill(cached, lambda folder: _unpack(archive, folder, report))
@@ -99,15 +102,16 @@ def find_prepared(report: Report) -> Binaries:
 
 def build(report: Report) -> Binaries:
     """Build from source and replace what the cache holds. Raises BinariesMissing."""
-    cached = Binaries(_cache())
-    with _lock(cached.folder):
+    cached = Binaries(cache_folder(f"kube-{KUBE_VERSION}"))
+    with locked(cached.folder):
         _fill(cached, lambda folder: _build(folder, report))
     return cached
 
 
-def _cache() -> Path:
+def cache_folder(name: str) -> Path:
+    """Where what was unpacked or built under this name is kept."""
     root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "grovekeeper" / f"kube-{KUBE_VERSION}"
+    return Path(root).expanduser() / "grovekeeper" / name
 
 
 def _shared() -> Path:
@@ -115,7 +119,7 @@ def _shared() -> Path:
 
 
 @contextlib.contextmanager
-def _lock(folder: Path) -> Generator[None]:
+def locked(folder: Path) -> Generator[None]:
     """One at a time fills the cache; the others wait and then find it filled."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as handle:
@@ -143,10 +147,10 @@ def _unpack(archive: Path, folder: Path, report: Report) -> None:
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
             raise BinariesMissing(f"{archive} needs the program zstd: install it (Debian: apt-get install zstd)")
         report("installing zstd")
-        _run_lines(["apt-get", "install", "-y", "-q", "zstd"], report)
+        run_lines(["apt-get", "install", "-y", "-q", "zstd"], report)
     plain = folder / "control-plane.tar"
-    _run_lines(["zstd", "-d", "--long=27", "-q", "-o", str(plain), str(archive)], report)
-    _run_lines(["tar", "-x", "--no-same-owner", "-f", str(plain), "-C", str(folder)], report)
+    run_lines(["zstd", "-d", "--long=27", "-q", "-o", str(plain), str(archive)], report)
+    run_lines(["tar", "-x", "--no-same-owner", "-f", str(plain), "-C", str(folder)], report)
     plain.unlink()
 
 
@@ -156,10 +160,10 @@ def _build(folder: Path, report: Report) -> None:
             "no Kubernetes binaries: set GROVEKEEPER_KUBE_ASSETS to a folder that has them, or install Go 1.26 to build them (about 15 min)"
         )
     report(f"building Kubernetes {KUBE_VERSION}, etcd and KWOK from the Go module proxy; this takes a quarter of an hour on two cores")
-    _run_lines(["bash", str(HERE / "build.sh"), KUBE_VERSION, str(folder)], report)
+    run_lines(["bash", str(HERE / "build.sh"), KUBE_VERSION, str(folder)], report)
 
 
-def _run_lines(argv: list[str], report: Report) -> None:
+def run_lines(argv: list[str], report: Report) -> None:
     """Run to the end, reporting output line by line; raises BinariesMissing with the last lines."""
     tail: list[str] = []
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
