@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 
 from sim.apiserver.builtin.base import Builtin, Generational
+from sim.apiserver.builtin.pod_actions import bind, evict
+from sim.apiserver.builtin.pods import PodStrategy
 from sim.apiserver.builtin.rows import CREATE, ROWS, Row
 from sim.apiserver.resources import Action, Resource, Strategy, Version
 from sim.apiserver.schema.builtin import schema_of
 
 __all__ = ("builtin_resources",)
 
-_STRATEGIES: dict[tuple[str, str], Strategy] = {}
+_STRATEGIES: dict[tuple[str, str], Strategy] = {("", "pods"): PodStrategy()}
 _COUNTED = {"apps", "batch", "networking.k8s.io", "policy", "admissionregistration.k8s.io", "scheduling.k8s.io", "discovery.k8s.io"}
-_ACTIONS: dict[str, Mapping[str, Action]] = {}
+_ACTIONS: dict[str, Mapping[str, Action]] = {"pods": {"binding": bind, "eviction": evict}}
 
 
 def builtin_resources(strategies: Mapping[tuple[str, str], Strategy] | None = None) -> tuple[Resource, ...]:
