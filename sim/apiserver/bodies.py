@@ -3,7 +3,8 @@
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource, Version
-from sim.apiserver.schema.check import decode_json, decode_yaml, prune, type_errors, unknown_fields
+from sim.apiserver.schema.check import decode_json, decode_yaml, type_errors
+from sim.apiserver.schema.fields import prune, strict_text, unknown_fields
 from sim.apiserver.schema.normal import normalize
 from sim.apiserver.status import bad_request, too_large, unsupported_media_type
 
@@ -58,7 +59,7 @@ def checked(obj: Object, resource: Resource, version: Version, validation: str, 
     if validation != "Ignore":
         warnings = [*duplicates, *unknown_fields(obj, schema)]
         if warnings and validation == "Strict":
-            raise bad_request("strict decoding error: " + ", ".join(warnings))
+            raise bad_request(strict_text(warnings))
     prune(obj, schema)
     if not resource.is_custom:
         normalize(obj, schema)

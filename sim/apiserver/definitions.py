@@ -109,5 +109,9 @@ class Definitions:
             self._storage.drop(resource)
 
     def _write(self, definitions: Resource, entry: Entry, obj: Object) -> None:
-        ledger = entry.ledger.updated(entry.obj, obj, (AUTHOR.manager, "status", definitions.stored_version, meta.timestamp(self._now())))
+        version = definitions.version(definitions.storage)
+        assert version is not None  # noqa: S101 - the storage version of a built-in resource is served
+        now = meta.timestamp(self._now())
+        manager, place = AUTHOR.manager, definitions.stored_version
+        ledger = entry.ledger.update(entry.obj, obj, version.schema, manager=manager, subresource="status", api_version=place, now=now)
         self._storage.commit(definitions, ObjectKey("", obj["metadata"]["name"]), obj, ledger, AUTHOR)

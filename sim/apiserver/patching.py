@@ -6,7 +6,7 @@ from sim.apiserver import metadata as meta
 from sim.apiserver.bodies import checked, media_type, parsed
 from sim.apiserver.fields.fieldset import from_v1
 from sim.apiserver.fields.lazy import Ledger
-from sim.apiserver.fields.managed import applied
+from sim.apiserver.fields.applying import applied
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.patches import json_patch, merge_patch, strategic_patch
 from sim.apiserver.requests import Request
@@ -92,7 +92,7 @@ class Patcher:
             live = await self.current(work, old)
             before = old.ledger.managers(work.version.schema)
             obj, managers = applied(before, live, config, work.version.schema, **self._as(work))
-            ledger = old.ledger if obj is live and managers == before else Ledger.of(managers)
+            ledger = old.ledger if obj is live and managers == before else Ledger(managers)
             return await self.converted(work, copied(obj)), ledger
 
         return await self._writer.update(work, change, retries=RETRIES)
@@ -104,7 +104,7 @@ class Patcher:
         obj, managers = applied((), None, config, work.version.schema, **self._as(work))
         obj = copied(obj)
         obj["metadata"]["name"] = work.key.name
-        return await self._writer.create(work, obj, Ledger.of(managers))
+        return await self._writer.create(work, obj, Ledger(managers))
 
     @staticmethod
     def _as(work: Work) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from sim.apiserver.fields.managed import encode
 from sim.apiserver.front.accept import Accepted, negotiate
 from sim.apiserver.front.table import table
 from sim.apiserver.objects import Object, dig
@@ -186,7 +187,7 @@ class Reader:
 
 def with_managers(obj: Object, entry: Entry, version: Version) -> Object:
     """A copy of the object with metadata.managedFields."""
-    managed = entry.ledger.encoded(version.schema)
+    managed = encode(entry.ledger.managers(version.schema))
     return {**obj, "metadata": {**obj["metadata"], "managedFields": managed}} if managed else obj
 
 

@@ -5,14 +5,16 @@ from typing import Any
 from api.fielderrors import invalid
 from sim.apiserver.objects import Object, as_map, copied, dig
 from sim.apiserver.resources import Resource, Scale, Version
-from sim.apiserver.schema.builtin import schema_of
+from sim.apiserver.schema.builtin import raw_document
+from sim.apiserver.schema.compile import compile_openapi
 from sim.apiserver.status import bad_request, not_found
 from sim.apiserver.status import invalid as invalid_status
 
 __all__ = ("SCALE", "scale_of", "scaled")
 
 API_VERSION = "autoscaling/v1"
-SCALE = Resource("autoscaling", "scales", "Scale", (Version("v1", schema_of("autoscaling", "v1", "Scale")),), "v1")
+SCHEMA = compile_openapi("io.k8s.api.autoscaling.v1.Scale", raw_document("apps", "v1"))
+SCALE = Resource("autoscaling", "scales", "Scale", (Version("v1", SCHEMA),), "v1")
 """Only to decode and check what is sent."""
 
 

@@ -7,16 +7,17 @@ again before the commit.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from api.fielderrors import FieldError, invalid
 from sim.apiserver import metadata as meta
-from sim.apiserver.fields.lazy import Ledger
+from sim.apiserver.fields.lazy import NOBODY, Ledger
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.options import WriteOptions
 from sim.apiserver.requests import Request
 from sim.apiserver.resources import Context, ObjectKey, Resource, Version
-from sim.apiserver.schema.check import fill_defaults
+from sim.apiserver.schema.fields import fill_defaults
+from sim.apiserver.schema.model import Schema
 from sim.apiserver.status import already_exists, bad_request, conflict, not_found
 from sim.apiserver.status import invalid as invalid_status
 from sim.apiserver.storage import Author, Entry, Storage
@@ -126,7 +127,7 @@ class Writer:
             raise already_exists(resource.group, resource.plural, key.name)
         obj = await self._converter.convert(resource, obj, work.resource.stored_version)
         if ledger is None:
-            ledger = Ledger.created(obj, self._update_by(work))
+            ledger = self._noted(work, NOBODY, None, obj)
         if ctx.is_dry_run:
             return Result(Entry(obj, ledger, 0), is_created=True)
         entry = self._storage.commit(resource, key, obj, ledger, work.author)
@@ -181,7 +182,7 @@ class Writer:
         if is_same and (ledger is None or ledger is old.ledger):
             return old
         if ledger is None:
-            ledger = old.ledger.updated(old.obj, obj, self._update_by(work))
+            ledger = self._noted(work, old.ledger, old.obj, obj)
         if work.ctx.is_dry_run:
             return Entry(obj, ledger, old.revision)
         if self._is_done(work.resource, metadata, obj):
@@ -236,7 +237,7 @@ class Writer:
         if errors:
             raise invalid_status(work.resource.group, work.resource.kind, name, errors)
 
-    def _schema(self, work: Work) -> Any:
+    def _schema(self, work: Work) -> Schema:
         if work.resource.is_custom or work.version.name == work.resource.storage:
             return work.version.schema
         stored = work.resource.version(work.resource.storage)
@@ -271,9 +272,13 @@ class Writer:
         key = ObjectKey(work.key.namespace, work.key.name or obj["metadata"].get("name", ""))
         return Attributes(work.operation, work.resource, work.version, key, work.subresource, obj, old, options, work.ctx)
 
-    @staticmethod
-    def _update_by(work: Work) -> Any:
-        return work.author.manager, work.subresource, work.resource.stored_version, meta.timestamp(work.ctx.now)
+    def _noted(self, work: Work, ledger: Ledger, old: Object | None, new: Object) -> Ledger:
+        """The ledger after a write by the work's manager."""
+        now = meta.timestamp(work.ctx.now)
+        version = work.resource.stored_version
+        return ledger.update(
+            old, new, self._schema(work), manager=work.author.manager, subresource=work.subresource, api_version=version, now=now
+        )
 
 
 def _only(work: Work, obj: Object, before: Object) -> Object:
