@@ -18,6 +18,9 @@ class Changes(NamedTuple):
     added: FieldSet
 
 
+LEAF, FREE_KIND = Kind.LEAF, Kind.FREE
+MAPS = (Kind.MAP, Kind.FREE)
+LISTS = (Kind.SET, Kind.KEYED)
 SAME = Changes(EMPTY, EMPTY, EMPTY)
 
 
@@ -29,15 +32,15 @@ def set_of(value: Object, schema: Schema) -> FieldSet:
 def _stated(value: Any, shape: Shape) -> FieldSet | None:
     """None: nothing at all."""
     kind = shape.kind
-    if kind == Kind.LEAF:
+    if kind is LEAF:
         return MEMBER
     if is_map(value):
-        if kind not in (Kind.MAP, Kind.FREE):
+        if kind not in MAPS:
             return None
         return _stated_map(value, shape)
-    if is_list(value) and kind in (Kind.SET, Kind.KEYED):
+    if is_list(value) and kind in LISTS:
         return _stated_list(value, shape)
-    return MEMBER if kind == Kind.FREE and value is not None else None
+    return MEMBER if kind is FREE_KIND and value is not None else None
 
 
 def _stated_map(value: Object, shape: Shape) -> FieldSet | None:
@@ -74,11 +77,11 @@ def changes(old: Any, new: Any, schema: Schema) -> Changes:
 def _changes(old: Any, new: Any, shape: Shape) -> Changes:
     """Of values that differ."""
     kind = shape.kind
-    if kind == Kind.LEAF:
+    if kind is LEAF:
         return Changes(EMPTY, MEMBER, EMPTY)
     if old or new:
         # Null is an empty container.
-        if kind in (Kind.SET, Kind.KEYED):
+        if kind in LISTS:
             if (old is None or is_list(old)) and (new is None or is_list(new)):
                 return _list_changes(old or [], new or [], shape)
         elif (old is None or is_map(old)) and (new is None or is_map(new)):
@@ -97,12 +100,12 @@ def _map_changes(old: Object, new: Object, shape: Shape) -> Changes:
         hit = named.get(key)
         element, below = hit if hit else ("f:" + key, values)
         if key not in old:
-            added[element] = MEMBER if below.kind == Kind.LEAF else _present(value, below)
+            added[element] = MEMBER if below.kind is LEAF else _present(value, below)
             continue
         before = old[key]
         if before is value or before == value:
             continue
-        if below.kind == Kind.LEAF:
+        if below.kind is LEAF:
             modified[element] = MEMBER
         else:
             _put(element, before, value, below, removed, modified, added)
@@ -156,13 +159,13 @@ def _list_changes(old: list[Any], new: list[Any], shape: Shape) -> Changes:
 def _present(value: Any, shape: Shape) -> FieldSet:
     """The node of a value that the other side does not have at all: containers are fields too."""
     kind = shape.kind
-    if kind == Kind.LEAF or not value:
+    if kind is LEAF or not value:
         return MEMBER
     if is_map(value):
-        if kind not in (Kind.MAP, Kind.FREE):
+        if kind not in MAPS:
             return MEMBER
         return _present_map(value, shape)
-    if is_list(value) and kind in (Kind.SET, Kind.KEYED):
+    if is_list(value) and kind in LISTS:
         items = shape.items or FREE
         out: FieldSet = {HERE: MEMBER}
         for element, same in items_by_key(value, shape).items():
@@ -177,8 +180,8 @@ def _present_map(value: Object, shape: Shape) -> FieldSet:
     for key, item in value.items():
         hit = named.get(key)
         if hit is None:
-            out["f:" + key] = MEMBER if values.kind == Kind.LEAF else _present(item, values)
+            out["f:" + key] = MEMBER if values.kind is LEAF else _present(item, values)
         else:
             element, below = hit
-            out[element] = MEMBER if below.kind == Kind.LEAF else _present(item, below)
+            out[element] = MEMBER if below.kind is LEAF else _present(item, below)
     return out

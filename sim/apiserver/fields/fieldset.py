@@ -51,7 +51,9 @@ def _string_text(value: str) -> str:
 
 def json_text(value: Any) -> str:
     """JSON as the server writes it into path elements."""
-    return _string_text(value) if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    if isinstance(value, str):
+        return _string_text(value)
+    return str(value) if type(value) is int else json.dumps(value, separators=(",", ":"))
 
 
 def union(a: FieldSet, b: FieldSet) -> FieldSet:
@@ -172,7 +174,7 @@ def _shown(value: Any) -> str:
 
 def to_v1(fields: FieldSet) -> Object:
     """The FieldsV1 object, its keys in the order of the server."""
-    return {key: to_v1(fields[key]) if fields[key] else {} for key in _sorted(fields)}
+    return {key: to_v1(node) if (node := fields[key]) else {} for key in _sorted(fields)}
 
 
 def from_v1(fields: Object) -> FieldSet:
@@ -210,9 +212,8 @@ def _canonical(key: str) -> str:
 
 def _sorted(fields: FieldSet) -> list[str]:
     """Keys in the order of the server: fields by name, items by the values of their keys."""
-    if all(key[0] in ".f" for key in fields):
-        return sorted(fields)
-    return sorted(fields, key=_rank)
+    keys = sorted(fields)
+    return keys if not keys or keys[-1][0] in ".f" else sorted(keys, key=_rank)
 
 
 @lru_cache(maxsize=4096)

@@ -119,7 +119,7 @@ def _with_named(fields: FieldSet, shape: Shape) -> FieldSet:
 
 
 def _removed(value: Any, fields: FieldSet, shape: Shape) -> Any:
-    """The value without the members of a set; containers stay, even when nothing is left in them."""
+    """The value without the members of a set; containers in which nothing is left become null."""
     if not fields or shape.kind == Kind.LEAF:
         return value
     if is_map(value):
@@ -130,7 +130,7 @@ def _removed(value: Any, fields: FieldSet, shape: Shape) -> Any:
                 out[key] = item
             elif node and HERE not in node:
                 out[key] = _removed(item, node, shape.below(key))
-        return out
+        return out or None
     if is_list(value) and shape.kind in (Kind.SET, Kind.KEYED):
         items: list[Any] = []
         for item in value:
@@ -139,5 +139,5 @@ def _removed(value: Any, fields: FieldSet, shape: Shape) -> Any:
                 items.append(item)
             elif node and HERE not in node:
                 items.append(_removed(item, node, shape.items or FREE))
-        return items
+        return items or None
     return value

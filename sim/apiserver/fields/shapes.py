@@ -26,7 +26,8 @@ class Kind(IntEnum):
 class Shape:
     """One node. `named`: of the fields that the schema names, path element and shape; `values`: of all others; `items`: of a list.
 
-    `keys`: the keys of items, sorted: name, its JSON text with a colon, and the default or None. `scalar`: string, numeric, boolean,
+    `keys`: the keys of items, sorted: name, its JSON text with a colon, and the default or None. `only_key`: the name
+    where there is one. `scalar`: string, numeric, boolean,
     untyped (any scalar), or "" for no scalar. `is_closed`: fields without a name in the schema are errors.
     """
 
@@ -36,6 +37,7 @@ class Shape:
     values: "Shape | None" = None
     items: "Shape | None" = None
     keys: tuple[tuple[str, str, Any], ...] = ()
+    only_key: str = ""
     scalar: str = ""
     is_map: bool = False
     is_list: bool = False
@@ -76,6 +78,7 @@ def _shape(schema: Schema, made: dict[tuple[int, bool], Shape], *, is_open: bool
         elif schema.list_type == "map":
             out.kind = Kind.KEYED
             out.keys = tuple((k, json_text(k) + ":", _default(schema, k)) for k in sorted(schema.list_keys))
+            out.only_key = schema.list_keys[0] if len(schema.list_keys) == 1 else ""
     elif schema.type == "object" or schema.properties:
         out.is_map = True
         if not schema.is_atomic_map:
@@ -96,24 +99,30 @@ def _scalar(schema: Schema) -> str:
 
 
 def _default(schema: Schema, key: str) -> Any:
-    """Default of a key of items. Not "", which in the schemas of built-in kinds stands for a required string."""
+    """Default of a key of items, or None."""
     found = schema.items.field(key) if schema.items else None
     return None if found is None or found.default is ABSENT else found.default
 
 
 def item_key(item: Any, shape: Shape) -> str | None:
     """Path element of an item of a granular list; None for an item that cannot be told apart."""
-    if shape.kind == Kind.SET:
+    if shape.kind is Kind.SET:
         return None if item is None or isinstance(item, dict | list) else "v:" + json_text(item)
     if not is_map(item):
         return None
-    fields: Object = item
+    if shape.only_key and type(value := item.get(shape.only_key)) is str:
+        return _element(shape.keys[0][1], value)
     text = ""
     for name, start, default in shape.keys:
-        value = fields.get(name, default)
-        if value is not None or name in fields:
+        value = item.get(name, default)
+        if value is not None or name in item:
             text = f"{text},{start}{json_text(value)}" if text else start + json_text(value)
     return f"k:{{{text}}}" if text else None
+
+
+@lru_cache(maxsize=16384)
+def _element(start: str, value: str) -> str:
+    return f"k:{{{start}{json_text(value)}}}"
 
 
 def keys_and_items(items: list[Any], shape: Shape) -> list[tuple[str, Any]]:

@@ -1,5 +1,6 @@
 """Schemas for tests of field ownership and patches: OpenAPI nodes written inline, with the extensions of Kubernetes."""
 
+from dataclasses import replace
 from typing import Any
 
 from sim.apiserver.schema.model import ANY, Schema
@@ -8,21 +9,24 @@ from sim.apiserver.schema.model import ANY, Schema
 def schema_of(node: dict[str, Any], definitions: dict[str, Any] | None = None, made: dict[str, Schema] | None = None) -> Schema:
     """A compiled node. `definitions`: what #/components/schemas/NAME refers to."""
     made = {} if made is None else made
-    target = node
-    while "allOf" in target or "$ref" in target:
-        name = (target["allOf"][0] if "allOf" in target else target)["$ref"].rpartition("/")[2]
-        if name in made:
-            return made[name]
-        target = (definitions or {})[name]
-        if "properties" in target or target.get("x-kubernetes-map-type"):
-            made[name] = out = Schema()
-            return filled(out, target, definitions, made)
-    # Patch strategies stand at the field, also where its type is a reference.
-    return filled(Schema(), {**target, **{k: v for k, v in node.items() if k.startswith("x-")}}, definitions, made)
+    reference = (node["allOf"][0] if "allOf" in node else node).get("$ref")
+    if reference is None:
+        return filled(Schema(), node, definitions, made)
+    name = reference.rpartition("/")[2]
+    if name not in made:
+        made[name] = Schema()
+        filled(made[name], (definitions or {})[name], definitions, made)
+    # Defaults, patch strategies and map types stand at the field, also where its type is a reference.
+    out = replace(made[name])
+    out.default = node.get("default", out.default)
+    out.is_atomic_map = out.is_atomic_map or node.get("x-kubernetes-map-type") == "atomic"
+    out.patch_strategy = node.get("x-kubernetes-patch-strategy", "")
+    return out
 
 
 def filled(out: Schema, node: dict[str, Any], definitions: dict[str, Any] | None, made: dict[str, Schema]) -> Schema:
     out.type = node.get("type", "")
+    out.required = tuple(node.get("required", ()))
     out.format = node.get("format", "")
     out.properties = {k: schema_of(v, definitions, made) for k, v in node.get("properties", {}).items()}
     if isinstance(values := node.get("additionalProperties"), dict):
