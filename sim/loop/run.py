@@ -9,7 +9,7 @@ from sim.loop.isolation import isolated
 from sim.loop.loop import SimLoop
 from sim.loop.tasks import described
 
-__all__ = ("run",)
+__all__ = ("run", "running")
 
 T = TypeVar("T")
 
@@ -31,6 +31,14 @@ def run(main: Callable[[], Coroutine[Any, Any, T]], seed: int | None = 0) -> T:
     if loop.failures:
         raise UnhandledError("; ".join(loop.failures))
     return result
+
+
+def running() -> SimLoop:
+    """The loop of the simulation that runs. Raises RuntimeError outside of one."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, SimLoop):
+        raise RuntimeError("not in a simulation")
+    return loop
 
 
 def _close(loop: SimLoop) -> None:

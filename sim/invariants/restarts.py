@@ -1,0 +1,97 @@
+"""NoSpuriousRestart, NoSurplusPod and DeleteWithPrecondition."""
+
+from collections.abc import Callable, Sequence
+
+from api.labels import POD_INDEX
+from sim.apiserver.objects import Object
+from sim.apiserver.resources import Lookup
+from sim.apiserver.storage import Change
+from sim.cluster.calls import CallRecord
+from sim.invariants.checker import Checker, Report, body_of, clique_of, is_finished, is_leaving, is_ours
+from sim.kubelet.parts import mapping
+
+__all__ = ("DeleteWithPrecondition", "PodsFollowReplicas")
+
+WINDOW_S = 100.0
+"""How long a replica count of the past explains what a controller does: it may not have heard of the newer one (a watch may be silent for
+90 seconds before it is given up)."""
+
+Clique = tuple[str, str]
+
+
+class PodsFollowReplicas(Checker):
+    """NoSpuriousRestart: our processes delete a pod only when it has ended, when its clique is gone or going, or when there are more
+    pods than the clique wants. NoSurplusPod: they never make more, and no second one for an index."""
+
+    def __init__(self, report: Report, lookup: Lookup, now: Callable[[], float]) -> None:
+        super().__init__(report, lookup, now)
+        self._wanted: dict[Clique, list[tuple[float, int]]] = {}
+
+    def changed(self, change: Change) -> None:
+        if change.resource.plural == "podcliques":
+            self._clique(change)
+        elif change.resource.plural == "pods" and not change.resource.group and is_ours(change):
+            if change.old is None and change.new is not None:
+                self._created(change.key.namespace, change.new.obj)
+            elif change.old is not None and not is_leaving(change.old.obj) and (change.new is None or is_leaving(change.new.obj)):
+                self._deleted(change.key.namespace, change.old.obj)
+
+    def _clique(self, change: Change) -> None:
+        key = change.key.namespace, change.key.name
+        if change.new is None:
+            self._wanted.pop(key, None)
+            return
+        replicas = int(change.new.obj["spec"].get("replicas", 1))
+        history = self._wanted.setdefault(key, [])
+        if not history or history[-1][1] != replicas:
+            history.append((self.now(), replicas))
+
+    def _recent(self, key: Clique) -> Sequence[int]:
+        """Replica counts that were in force within the window."""
+        history = self._wanted.get(key, [])
+        since = self.now() - WINDOW_S
+        ends = [at for at, _ in history[1:]] + [float("inf")]
+        return [count for (_, count), end in zip(history, ends, strict=True) if end >= since]
+
+    def _siblings(self, namespace: str, clique: Object) -> list[Object]:
+        uid = clique["metadata"]["uid"]
+        pods = [p for p in self.lookup.list("", "pods", namespace) if clique_of(p) == clique["metadata"]["name"]]
+        return [p for p in pods if _owner(p) == uid and not is_leaving(p) and not is_finished(p)]
+
+    def _created(self, namespace: str, pod: Object) -> None:
+        clique = self.lookup.get("grove.io", "podcliques", namespace, clique_of(pod))
+        if clique is None or _owner(pod) != clique["metadata"]["uid"]:
+            return
+        siblings, recent = self._siblings(namespace, clique), self._recent((namespace, clique_of(pod)))
+        if recent and len(siblings) > max(recent):
+            self.report("NoSurplusPod", f"{len(siblings)} pods of {clique_of(pod)}, which wants {max(recent)}")
+        index = _index(pod)
+        if sum(_index(p) == index for p in siblings) > 1:
+            self.report("NoSurplusPod", f"two pods of {clique_of(pod)} have index {index}")
+
+    def _deleted(self, namespace: str, pod: Object) -> None:
+        name = clique_of(pod)
+        clique = self.lookup.get("grove.io", "podcliques", namespace, name)
+        if is_finished(pod) or clique is None or is_leaving(clique) or _owner(pod) != clique["metadata"]["uid"]:
+            return
+        before = len(self._siblings(namespace, clique)) + 1
+        recent = self._recent((namespace, name))
+        if recent and before <= min(recent):
+            self.report("NoSpuriousRestart", f"pod {pod['metadata']['name']} was deleted though {name} wants all of its {before} pods")
+
+
+class DeleteWithPrecondition(Checker):
+    """Every delete of our processes names the uid of what it deletes."""
+
+    def sent(self, record: CallRecord) -> None:
+        if record.verb == "delete" and not mapping(body_of(record), "preconditions").get("uid"):
+            self.report("DeleteWithPrecondition", f"{record.process} deletes {record.path} whatever its uid is")
+
+
+def _owner(pod: Object) -> str:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((o["uid"] for o in owners if o.get("controller")), "")
+
+
+def _index(pod: Object) -> str:
+    return mapping(pod, "metadata", "labels").get(POD_INDEX, "")
