@@ -104,7 +104,7 @@ def _kept(run: PodRun, kind: str, says: tuple[str, str, str], now: float, stamp:
             return before
     else:
         since = stamp(now)
-    out: Object = {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
+    out: Object = {"type": kind, "status": status, "lastTransitionTime": since}
     if reason:
         out["reason"] = reason
     if message:

@@ -11,7 +11,7 @@ from sim.apiserver.objects import Object
 from sim.apiserver.resources import ObjectKey
 from sim.kubelet.host import MERGE, STRATEGIC, Caller, Host, pod_path
 from sim.kubelet.kubelet import Kubelet
-from sim.kubelet.parts import maps
+from sim.kubelet.parts import mapping, maps
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import NodeSpec, node_manifest, ready_conditions
 
@@ -38,7 +38,12 @@ class Nodes:
         """Makes nodes that are Ready at once; those that exist are left alone."""
         now = rfc3339(self._clock.now())
         for spec in specs:
-            await self._send("POST", "/api/v1/nodes", node_manifest(spec, now), allowed=(409,))
+            manifest = node_manifest(spec, now)
+            code, answer = await self._calls.send("POST", "/api/v1/nodes", manifest)
+            if code == 201 and "allocatable" not in mapping(msgspec.json.decode(answer), "status"):
+                await self._send("PATCH", f"/api/v1/nodes/{spec.name}/status", {"status": manifest["status"]}, STRATEGIC)
+            elif code not in (201, 409):
+                raise NodeError(f"node {spec.name}: {code} {msgspec.json.decode(answer).get('message', '')}")
 
     async def cordon(self, name: str) -> None:
         """Makes a node unschedulable."""

@@ -23,7 +23,7 @@ def test_without_delays_a_pod_is_ready_at_once() -> None:
         "podIPs": [{"ip": "10.0.1.1"}],
         "observedGeneration": 1,
         "conditions": [
-            {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": stamp(0)}
+            {"type": kind, "status": "True", "lastTransitionTime": stamp(0)}
             for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
         ],
         "containerStatuses": [

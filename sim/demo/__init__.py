@@ -1,0 +1,1 @@
+"""A whole cluster in one process and in real time: what `grovekeeper demo` runs."""
