@@ -1,12 +1,14 @@
 """From the body of a write to an object of the right kind, with what strictness has to say about it."""
 
+import contextlib
+
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource, Version
 from sim.apiserver.schema.check import decode_json, decode_yaml, type_errors
 from sim.apiserver.schema.fields import prune, strict_text, unknown_fields
 from sim.apiserver.schema.normal import normalize
-from sim.apiserver.status import bad_request, too_large, unsupported_media_type
+from sim.apiserver.status import StatusError, bad_request, too_large, unsupported_media_type
 
 __all__ = ("JSON_TYPES", "MAX_BODY", "checked", "decoded", "media_type", "parsed")
 
@@ -28,8 +30,13 @@ def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES) -> tuple[Obj
         raise unsupported_media_type(f"the body of the request was in an unknown format - accepted media types include: {listed}")
     if len(request.body) > MAX_BODY:
         raise too_large(f"Request entity too large: limit is {MAX_BODY}")
-    obj, duplicates = decode_yaml(request.body) if "yaml" in kind else decode_json(request.body)
-    return obj, duplicates
+    if "yaml" not in kind:
+        return decode_json(request.body)
+    if request.body.startswith(b"{"):
+        # Nearly always JSON, which is YAML too and much faster to read; flow mappings that are no JSON are left to YAML.
+        with contextlib.suppress(StatusError):
+            return decode_json(request.body)
+    return decode_yaml(request.body)
 
 
 def decoded(request: Request, resource: Resource, version: Version, validation: str) -> tuple[Object, list[str]]:
