@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -100,8 +101,8 @@ class Cluster:
         for care in self._care:
             self.network.spawn(care.run, type(care).__name__)
         await bootstrap(self.server)
-        for path in sorted(CRDS.glob("*.yaml")):
-            await self.apply(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for definition in definitions():
+            await self.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         await self.nodes.create(self.setup.nodes)
         self.inspector.begin({p.name: p.lease for p in self.processes.values()})
         for process in self.processes.values():
@@ -258,6 +259,12 @@ class Cluster:
     def pods(self) -> Sequence[Object]:
         """Pods that are not being deleted."""
         return [pod for pod in self.objects("", "pods") if not pod["metadata"].get("deletionTimestamp")]
+
+
+@lru_cache(maxsize=1)
+def definitions() -> tuple[Object, ...]:
+    """The CRDs that we ship."""
+    return tuple(yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(CRDS.glob("*.yaml")))
 
 
 def path_of(group: str, version: str, plural: str, namespace: str, name: str) -> str:
