@@ -4,7 +4,7 @@ from sim.apiserver.fields.applying import applied
 from sim.apiserver.fields.comparing import set_of
 from sim.apiserver.fields.fieldset import EMPTY, FieldSet, from_v1, to_v1
 from sim.apiserver.fields.lazy import NOBODY, Ledger
-from sim.apiserver.fields.managed import Manager, Managers, claimed, decode, encode, updated
+from sim.apiserver.fields.managed import Manager, Managers, claimed, decode, encode, settled, updated
 from sim.apiserver.fields.shapes import zero_of
 
 __all__ = (
@@ -20,6 +20,7 @@ __all__ = (
     "encode",
     "from_v1",
     "set_of",
+    "settled",
     "to_v1",
     "updated",
     "zero_of",

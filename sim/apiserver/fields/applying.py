@@ -51,8 +51,7 @@ def applied(
     Raises StatusError: 400 for a configuration with managedFields, 409 for conflicts (never with force), 500 for one that the schema
     does not allow.
     """
-    if dig(config, "metadata", "managedFields") is not None:
-        raise bad_request("metadata.managedFields must be nil")
+    config = without_managers(config)
     if problem := mistakes(config, schema):
         raise StatusError(500, "", f"failed to create typed patch object ({_named(config)}): {problem}")
     before = live or {}
@@ -83,6 +82,16 @@ def applied(
     after = (*others, replace(mine, fields=own, time=time)) if own else others
     result = new if live is None or is_changed else live
     return _with_last_applied(result, config, manager), managers if _same(managers, after) else after
+
+
+def without_managers(config: Object) -> Object:
+    """The configuration without a null for managedFields, the only value that it may have there."""
+    metadata = config.get("metadata")
+    if not is_map(metadata) or "managedFields" not in metadata:
+        return config
+    if metadata["managedFields"] is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    return {**config, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
 
 
 def _same(a: Managers, b: Managers) -> bool:

@@ -1,7 +1,7 @@
 """Whether a configuration to apply fits its schema, in the words of kube-apiserver."""
 
 import json
-from typing import Any
+from typing import Any, TypeAlias
 
 from sim.apiserver.fields.fieldset import element_text
 from sim.apiserver.fields.shapes import FREE, Kind, Shape, item_key, shape_of
@@ -11,52 +11,69 @@ from sim.apiserver.schema.model import Schema
 __all__ = ("mistakes",)
 
 
+Problem: TypeAlias = tuple[str, str]
+"""Path and text."""
+FINE: list[Problem] = []
+
+
 def mistakes(config: Object, schema: Schema) -> str:
     """What is wrong with the configuration, as one text; "" when all is well."""
-    found = _check(config, shape_of(schema), "")
+    found = [f"{path}: {text}" if path else text for path, text in _check(config, shape_of(schema))]
     return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found]) if found else ""
 
 
-def _check(value: Any, shape: Shape, path: str) -> list[str]:
+def _check(value: Any, shape: Shape) -> list[Problem]:
+    """Problems with their paths below this value, which callers complete: paths are wanted only when there is a problem."""
     if value is None:
-        return []
+        return FINE
     if is_map(value):
         if shape.is_map:
-            return _check_map(value, shape, path)
+            return _check_map(value, shape)
     elif is_list(value):
         if shape.is_list:
-            return _check_list(value, shape, path)
+            return _check_list(value, shape)
     elif shape.scalar:
         problem = _scalar_problem(value, shape.scalar)
-        return [_said(path, problem)] if problem else []
+        return [("", problem)] if problem else FINE
     if shape.is_map or shape.is_list:
-        return [_said(path, f"expected {'map' if shape.is_map else 'list'}, got &{{{_plain(value)}}}")]
-    return [_said(path, _container_problem(value, shape.scalar))]
+        return [("", f"expected {'map' if shape.is_map else 'list'}, got &{{{_plain(value)}}}")]
+    return [("", _container_problem(value, shape.scalar))]
 
 
-def _check_map(value: Object, shape: Shape, path: str) -> list[str]:
-    out: list[str] = []
+def _check_map(value: Object, shape: Shape) -> list[Problem]:
+    out = FINE
+    named, values = shape.named, shape.values or FREE
     for key, item in value.items():
-        if shape.is_closed and key not in shape.named:
-            return [*out, _said(f"{path}.{key}", "field not declared in schema")]
-        out += _check(item, shape.below(key), f"{path}.{key}")
+        hit = named.get(key)
+        if hit is None:
+            if shape.is_closed:
+                return [*out, ("." + key, "field not declared in schema")]
+            below = values
+        else:
+            below = hit[1]
+        if type(item) is str and below.scalar == "string":
+            continue
+        if found := _check(item, below):
+            out = [*out, *((f".{key}{path}", text) for path, text in found)]
     return out
 
 
-def _check_list(value: list[Any], shape: Shape, path: str) -> list[str]:
-    out: list[str] = []
+def _check_list(value: list[Any], shape: Shape) -> list[Problem]:
+    out: list[Problem] = []
     seen: set[str] = set()
+    is_granular = shape.kind in (Kind.SET, Kind.KEYED)
     for at, item in enumerate(value):
-        where = f"[{at}]"
-        if shape.kind in (Kind.SET, Kind.KEYED):
+        element = f"i:{at}"
+        if is_granular:
             key = item_key(item, shape)
             if key is None:
-                return [*out, _said(path, f"element {at}: {_item_problem(item, shape)}")]
-            where = element_text(key)
+                return [*out, ("", f"element {at}: {_item_problem(item, shape)}")]
+            element = key
             if key in seen:
-                out.append(_said(path, f"duplicate entries for key {where}"))
+                out.append(("", f"duplicate entries for key {element_text(key)}"))
             seen.add(key)
-        out += _check(item, shape.items or FREE, path + where)
+        if found := _check(item, shape.items or FREE):
+            out += [(element_text(element) + path, text) for path, text in found]
     return out
 
 
@@ -71,7 +88,7 @@ def _item_problem(item: Any, shape: Shape) -> str:
         return "associative list with keys may not have a null element"
     if not is_map(item):
         return "associative list with keys may not have non-map elements"
-    names = " ".join(json.dumps(name) for name, _, _ in shape.keys)
+    names = " ".join(map(json.dumps, shape.key_names))
     because = "(and doesn't have default values for any key fields)"
     return f"associative list with keys has an element that omits all key fields [{names}] {because}"
 
@@ -100,10 +117,6 @@ def _container_problem(value: Any, scalar: str) -> str:
             return f"expected boolean, got &{{{_plain(value)}}}"
         case _:
             return f"expected any scalar, got &{{{_plain(value)}}}"
-
-
-def _said(path: str, problem: str) -> str:
-    return f"{path}: {problem}" if path else problem
 
 
 def _plain(value: Any) -> str:

@@ -96,6 +96,8 @@ def _without(node: FieldSet, other: FieldSet) -> FieldSet | None:
     is_gone = not other or HERE in other
     if not node:
         return None if is_gone else node
+    if node == other:
+        return None
     left = difference(node, other) if other else {k: v for k, v in node.items() if k != HERE}
     if len(left) == 1 and HERE in left:
         return MEMBER

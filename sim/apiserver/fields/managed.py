@@ -9,7 +9,7 @@ from sim.apiserver.fields.fieldset import EMPTY, MEMBER, FieldSet, difference, e
 from sim.apiserver.objects import Object, dig, is_list
 from sim.apiserver.schema.model import Schema
 
-__all__ = ("MAX_UPDATERS", "STRIPPED", "Manager", "Managers", "claimed", "decode", "encode", "updated")
+__all__ = ("MAX_UPDATERS", "STRIPPED", "Manager", "Managers", "claimed", "decode", "encode", "settled", "updated")
 
 Operation: TypeAlias = Literal["Apply", "Update"]
 MAX_UPDATERS = 10
@@ -62,8 +62,12 @@ Managers: TypeAlias = tuple[Manager, ...]
 
 def encode(managers: Managers) -> list[Object]:
     """The value of metadata.managedFields: Apply before Update, then by time, name, version and subresource."""
-    ordered = sorted(managers, key=lambda m: (m.operation, m.time, m.name, m.api_version, m.subresource))
-    return [_entry(manager) for manager in ordered]
+    return [_entry(manager) for manager in ordered(managers)]
+
+
+def ordered(managers: Managers) -> list[Manager]:
+    """Managers as they are listed."""
+    return sorted(managers, key=lambda m: (m.operation, m.time, m.name, m.api_version, m.subresource))
 
 
 def _entry(manager: Manager) -> Object:
@@ -153,6 +157,15 @@ def updated(
     if previous is not None:
         mine = replace(mine, fields=union(own, previous.fields))
     return capped((*(m for m in out if m is not previous), mine))
+
+
+def settled(before: Managers, after: Managers) -> Managers:
+    """For writes that leave the object as it was: `before` itself where only times differ (and do not change the order of entries), so
+    that there is nothing to store."""
+    if before is after:
+        return before
+    timeless = [replace(m, time="") for m in ordered(before)]
+    return before if timeless == [replace(m, time="") for m in ordered(after)] else after
 
 
 def without(managers: Managers, fields: FieldSet) -> Managers:

@@ -34,6 +34,8 @@ def _merged_map(live: Object, config: Object, shape: Shape) -> Object:
     for key, value in config.items():
         if key in live:
             before = live[key]
+            if before == value:
+                continue
             value = _merged(before, value, shape.below(key))
             if value is before:
                 continue
@@ -45,6 +47,8 @@ def _merged_map(live: Object, config: Object, shape: Shape) -> Object:
 
 def _merged_list(live: list[Any], config: list[Any], shape: Shape) -> list[Any]:
     """Items in the order of the configuration, with those that it lacks where they stood relative to the shared ones."""
+    if live == config:
+        return live
     left = [item_key(item, shape) or f"i:{at}" for at, item in enumerate(live)]
     right = [item_key(item, shape) or f"i:{at}" for at, item in enumerate(config)]
     mine, theirs = dict(zip(left, live, strict=True)), dict(zip(right, config, strict=True))

@@ -26,8 +26,8 @@ class Kind(IntEnum):
 class Shape:
     """One node. `named`: of the fields that the schema names, path element and shape; `values`: of all others; `items`: of a list.
 
-    `keys`: the keys of items, sorted: name, its JSON text with a colon, and the default or None. `only_key`: the name
-    where there is one. `scalar`: string, numeric, boolean,
+    `keys`: the keys of items, sorted: name, its JSON text with a colon, and the default or None. `key_names`: as the
+    schema orders them. `only_key`: the name where there is one. `scalar`: string, numeric, boolean,
     untyped (any scalar), or "" for no scalar. `is_closed`: fields without a name in the schema are errors.
     """
 
@@ -37,6 +37,7 @@ class Shape:
     values: "Shape | None" = None
     items: "Shape | None" = None
     keys: tuple[tuple[str, str, Any], ...] = ()
+    key_names: tuple[str, ...] = ()
     only_key: str = ""
     scalar: str = ""
     is_map: bool = False
@@ -78,6 +79,7 @@ def _shape(schema: Schema, made: dict[tuple[int, bool], Shape], *, is_open: bool
         elif schema.list_type == "map":
             out.kind = Kind.KEYED
             out.keys = tuple((k, json_text(k) + ":", _default(schema, k)) for k in sorted(schema.list_keys))
+            out.key_names = schema.list_keys
             out.only_key = schema.list_keys[0] if len(schema.list_keys) == 1 else ""
     elif schema.type == "object" or schema.properties:
         out.is_map = True
