@@ -7,7 +7,7 @@ from importlib import import_module
 
 __all__ = ("COMMANDS", "main", "parser")
 
-COMMANDS = ("controllers", "scheduler", "render", "get", "initc")
+COMMANDS = ("controllers", "scheduler", "render", "get", "initc", "demo")
 """Modules of cli with add_parser, in the order of help. Imported when asked for: the startup waiter must not load the controllers."""
 
 
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given and given[0].partition("=")[0] in ("--podcliques", "-p"):
         given.insert(0, "initc")  # the controllers give the init container arguments only, as Grove does
-    options = parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS).parse_args(given)
     try:
+        options = parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS).parse_args(given)
         return int(options.run(options))
     except BrokenPipeError:
         sys.stderr.close()

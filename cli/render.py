@@ -2,21 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import yaml
-from pydantic import ValidationError
 
 from api.core import Pod, ResourceClaimTemplate
-from api.defaulting import default_podcliqueset
-from api.fielderrors import OMITTED, FieldError, duplicate, invalid, required
-from api.grove import ClusterTopologyBinding, PodCliqueSet
+from api.grove import ClusterTopologyBinding
 from api.operatorconfig import OperatorConfiguration
-from api.plan import Key, Manifest
+from api.plan import Manifest
 from api.podgang import PodGang
-from api.validation import cel_errors, errors_from_pydantic, validate_clustertopologybinding, validate_create
+from cli.checking import read_into
 from cli.configuration import ConfigurationError, load_configuration
 from cli.manifests import ManifestError, load
 from cli.world import World
@@ -24,7 +21,6 @@ from cli.world import World
 __all__ = ("add_parser", "run")
 
 INVALID = 4
-NAMELESS = "name or generateName must be set"
 DEFAULTS = OperatorConfiguration.model_validate({"topologyAwareScheduling": {"enabled": True}})
 """Without a configuration: whoever renders constraints wants to see them."""
 
@@ -54,71 +50,14 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"error: {error}\n")
         return INVALID
     world = World(config)
-    errors = _read(world, inputs)
-    if errors:
-        sys.stderr.write("".join(f"{subject}: {error}\n" for subject, error in errors))
+    checked = read_into(world, inputs)
+    sys.stderr.write("".join(f"Warning: {subject}: {warning}\n" for subject, warning in checked.warnings))
+    if checked.errors:
+        sys.stderr.write("".join(f"{subject}: {error}\n" for subject, error in checked.errors))
         return INVALID
     world.settle()
     yaml.dump_all(_output(world), sys.stdout, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=1000)
     return 0
-
-
-def _read(world: World, inputs: list[tuple[str, Manifest]]) -> list[tuple[str, FieldError]]:
-    """Fills the world and returns (subject, error) of everything that an API server with our admission would refuse."""
-    errors: list[tuple[str, FieldError]] = []
-    sets: list[PodCliqueSet] = []
-    topologies: dict[str, ClusterTopologyBinding] = {}
-    for file, manifest in inputs:
-        subject = f"{file}: {manifest['kind']} {_name(manifest)}"
-        kind = (manifest["apiVersion"], manifest["kind"])
-        try:
-            if kind == (ClusterTopologyBinding.KIND.api_version, "ClusterTopologyBinding"):
-                errors += [(subject, e) for e in _read_topology(world, manifest, topologies)]
-            elif kind == (PodCliqueSet.KIND.api_version, "PodCliqueSet"):
-                sets.append(default_podcliqueset(PodCliqueSet.model_validate(manifest, extra="forbid", by_alias=True, by_name=False)))
-            elif kind == (ResourceClaimTemplate.KIND.api_version, "ResourceClaimTemplate"):
-                errors += [(subject, e) for e in _read_claim_template(world, manifest)]
-        except ValidationError as error:
-            errors += [(subject, e) for e in errors_from_pydantic(error)]
-    for pcs in sets:
-        subject = f"PodCliqueSet {Key.of(pcs)}"
-        validation = validate_create(pcs, world.config, topologies)
-        refused = (*cel_errors(pcs), *validation.errors)
-        errors += [(subject, e) for e in refused]
-        sys.stderr.write("".join(f"Warning: {subject}: {w}\n" for w in dict.fromkeys(validation.warnings)))
-        if world.get(PodCliqueSet, *Key.of(pcs)) is not None:
-            errors.append((subject, duplicate("metadata.name", pcs.metadata.name)))
-        if not refused:
-            world.put(pcs.to_manifest())
-    return errors
-
-
-def _read_topology(world: World, manifest: Manifest, topologies: dict[str, ClusterTopologyBinding]) -> Sequence[FieldError]:
-    binding = ClusterTopologyBinding.model_validate(manifest, extra="forbid", by_alias=True, by_name=False)
-    if not binding.metadata.name:
-        return (required("metadata.name", NAMELESS),)
-    refused = validate_clustertopologybinding(binding, world.config).errors
-    if not refused:
-        topologies[binding.metadata.name] = binding
-        world.put(manifest)
-    return refused
-
-
-def _read_claim_template(world: World, manifest: Manifest) -> Sequence[FieldError]:
-    metadata = manifest.get("metadata")
-    if not isinstance(metadata, dict) or not metadata.get("name"):  # pyright: ignore[reportUnknownMemberType]
-        return (required("metadata.name", NAMELESS),)
-    try:
-        world.put({**manifest, "metadata": {"namespace": "default", **metadata}})
-    except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `$.")
-        return (invalid(path.rstrip("`"), OMITTED, text),)
-    return ()
-
-
-def _name(manifest: Manifest) -> str:
-    metadata = manifest.get("metadata")
-    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _output(world: World) -> Iterator[Manifest]:
