@@ -139,8 +139,27 @@ def order_list(out: Object, patch: Object, key: str, schema: Schema) -> str:
     else:
         merged = merged_list(original, changes, field) if _strategy(field) == "merge" else changes
     element_type(original or [], changes or [])
-    out[name] = in_order(merged, order, original or [], field.patch_key)
+    out[name] = in_order(merged, order, left_behind(original or [], changes or [], field.patch_key), field.patch_key)
     return name
+
+
+def left_behind(original: list[Any], changes: list[Any], key: str) -> list[Any]:
+    """The live list as the server compares places with it: items move up when others are deleted, and new ones take the room."""
+    out, used = list(original), len(original)
+    gone = [item[key] for item in changes if is_map(item) and item.get(PATCH) == "delete" and key in item]
+    if not gone:
+        return out
+    for value in gone:
+        while (at := find(out[:used], key, value)) is not None:
+            out[at : used - 1] = out[at + 1 : used]
+            used -= 1
+    for item in changes:
+        if PATCH not in item and find(out[:used], key, item.get(key)) is None:
+            if used == len(out):
+                break
+            out[used] = item
+            used += 1
+    return out
 
 
 def check_order(changes: list[Any], order: list[Any], key: str) -> None:

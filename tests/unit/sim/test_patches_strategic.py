@@ -99,6 +99,13 @@ def test_lists_of_maps(patch: dict[str, Any], after: Any) -> None:
     assert patched("spec", "schedulingGates", patch={"spec": patch}) == after
 
 
+def test_new_items_take_the_place_of_deleted_ones() -> None:
+    live = {"spec": {"schedulingGates": names("s1", "s2")}}
+    changes = [{"name": "s3"}, {"name": "s1", "$patch": "delete"}]
+    patch = {"spec": {"schedulingGates": changes, "$setElementOrder/schedulingGates": names("s3", "s1")}}
+    assert strategic_patch(live, patch, POD)["spec"]["schedulingGates"] == names("s2", "s3")
+
+
 def test_items_merge_by_key_and_nested_lists_by_theirs() -> None:
     env = [{"name": "B", "$patch": "delete"}, {"name": "C", "value": "3", "valueFrom": None}]
     patch = {"spec": {"containers": [{"name": "b", "image": "new", "ports": [{"containerPort": 81, "$patch": "delete"}], "env": env}]}}
