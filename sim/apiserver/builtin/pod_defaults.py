@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from api.quantity import nano
 from sim.apiserver.builtin.amounts import canonical, canonical_amounts, canonical_resources
+from sim.apiserver.builtin.parts import part
 from sim.apiserver.builtin.volume_defaults import default_volume
 from sim.apiserver.objects import Object
 
@@ -56,8 +57,8 @@ def default_pod(pod: Object) -> None:
 def _pod_requests(spec: Object) -> None:
     """Requests of a pod's own resources: the sum of its containers' where there is any, else the limit."""
     resources: Object = spec["resources"]
-    requests: Object = {**(resources.get("requests") or {})}
-    for name, limit in (resources.get("limits") or {}).items():
+    requests: Object = {**part(resources, "requests")}
+    for name, limit in part(resources, "limits").items():
         asked = [c["resources"].get("requests", {}).get(name) for c in spec.get("containers") or ()]
         amounts = [nano(a) for a in asked if a is not None]
         requests.setdefault(name, canonical(f"{sum(amounts)}n") if amounts else limit)

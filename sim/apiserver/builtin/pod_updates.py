@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from api.fielderrors import FieldError, forbidden, invalid
+from sim.apiserver.builtin.failures import forbidden_change
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.builtin.pod_diff import spec_diff
 from sim.apiserver.objects import Object
@@ -38,7 +39,7 @@ def spec_update_errors(spec: Object, old: Object) -> list[FieldError]:
     if old.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         _restore(allowed, old, "terminationGracePeriodSeconds")
     if allowed != old:
-        out.append(forbidden("spec", _REFUSED + spec_diff(old, allowed)))
+        out.append(forbidden_change("spec", _REFUSED + spec_diff(old, allowed)))
     return out
 
 
@@ -49,9 +50,9 @@ def ephemeral_errors(spec: Object, old: Object) -> list[FieldError]:
     for container in items(old, "ephemeralContainers"):
         name = container.get("name")
         if name not in new:
-            out.append(forbidden("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be removed\n'))
+            out.append(forbidden_change("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be removed\n'))
         elif new[name] != container:
-            out.append(forbidden("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed\n'))
+            out.append(forbidden_change("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed\n'))
     return out
 
 
@@ -63,7 +64,7 @@ def resize_errors(spec: Object, old: Object) -> list[FieldError]:
             return [forbidden("spec", "containers may not be added or removed on resize")]
         if key in spec:
             allowed[key] = [_with_old_amounts(c, o) for c, o in zip(spec[key], old[key], strict=True)]
-    return [] if allowed == old else [forbidden("spec", _REFUSED_RESIZE + spec_diff(old, allowed))]
+    return [] if allowed == old else [forbidden_change("spec", _REFUSED_RESIZE + spec_diff(old, allowed))]
 
 
 def _with_old_amounts(container: Object, old: Object) -> Object:

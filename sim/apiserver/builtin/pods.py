@@ -68,7 +68,8 @@ class PodStrategy(Generational):
             return _status_errors(obj["status"], old["status"])
         if obj["spec"] == old["spec"]:
             return []
-        out = pod_spec_errors("spec", obj["spec"])
+        # The server checks the spec twice on updates, and so names each cause twice.
+        out = pod_spec_errors("spec", obj["spec"]) * 2
         if subresource == "ephemeralcontainers":
             return out + ephemeral_errors(obj["spec"], old["spec"])
         if subresource == "resize":

@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping
 
-from sim.apiserver.builtin.base import Builtin, Generational
-from sim.apiserver.builtin.pod_actions import bind, evict
-from sim.apiserver.builtin.pods import PodStrategy
+from sim.apiserver.builtin.access import REVIEWS
+from sim.apiserver.builtin.base import Builtin
 from sim.apiserver.builtin.rows import CREATE, ROWS, Row
-from sim.apiserver.resources import Action, Resource, Strategy, Version
+from sim.apiserver.builtin.strategies import ACTIONS, STRATEGIES
+from sim.apiserver.resources import Resource, Strategy, Version
 from sim.apiserver.schema.builtin import schema_of
 
 __all__ = ("builtin_resources",)
-
-_STRATEGIES: dict[tuple[str, str], Strategy] = {("", "pods"): PodStrategy()}
-_COUNTED = {"apps", "batch", "networking.k8s.io", "policy", "admissionregistration.k8s.io", "scheduling.k8s.io", "discovery.k8s.io"}
-_ACTIONS: dict[str, Mapping[str, Action]] = {"pods": {"binding": bind, "eviction": evict}}
 
 
 def builtin_resources(strategies: Mapping[tuple[str, str], Strategy] | None = None) -> tuple[Resource, ...]:
@@ -30,14 +26,15 @@ def _resource(row: Row, strategy: Strategy | None) -> Resource:
         versions=tuple(_version(row, name) for name in row.versions),
         storage=row.versions[0],
         is_namespaced=row.is_namespaced,
-        strategy=strategy or _STRATEGIES.get((row.group, row.plural)) or (Generational() if row.group in _COUNTED else Builtin()),
+        strategy=strategy or STRATEGIES.get((row.group, row.plural)) or Builtin(),
         singular=row.kind.lower(),
         list_kind="" if row.verbs == CREATE else row.kind + "List",
         short_names=tuple(row.short.split()),
         categories=tuple(row.categories.split()),
         verbs=row.verbs,
         subresources=row.subresources,
-        actions=_ACTIONS.get(row.plural, {}) if not row.group else {},
+        actions=ACTIONS.get(row.plural, {}) if not row.group else {},
+        review=REVIEWS.get(row.plural),
         delegate=("pods", "binding") if row.plural == "bindings" else None,
         stored_as=("", "events") if row.group == "events.k8s.io" else None,
     )

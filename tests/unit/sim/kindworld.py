@@ -37,7 +37,7 @@ class KindWorld:
     """Objects by (group, plural, namespace, name), and what clients do to them. Refusals are StatusErrors."""
 
     objects: dict[tuple[str, str, str, str], Object] = field(default_factory=dict)
-    rng: Random = field(default_factory=lambda: Random(1))
+    rng: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - reproducible
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> Object | None:
         return self.objects.get((group, plural, namespace, name))
@@ -67,7 +67,7 @@ class KindWorld:
         key = (group, plural, namespace if resource.is_namespaced else "", name)
         if key in self.objects:
             raise already_exists(group, plural, name)
-        obj["metadata"]["resourceVersion"] = "1"
+        obj["metadata"]["resourceVersion"] = "7"
         self.objects[key] = obj
         return obj
 
