@@ -96,7 +96,7 @@ class Reply:
         if reason is not None:
             assert (self.body.get("kind"), self.body.get("code"), self.reason) == ("Status", status, reason), self.text
         if message is not None:
-            assert self.message == message
+            assert self.message == message, f"{self.message}\n instead of\n{message}"
         return self
 
 
@@ -212,7 +212,13 @@ class Api:
         """An open watch of a collection; a refusal has its status and `reply()`."""
         url, headers = self._url(self.path(kind, ns=ns), {"watch": True, **query}), self._headers({"Accept": accept})
         async with self._session.get(url, headers=headers, ssl=self.access.tls or True) as response:
-            yield Watch(response)
+            try:
+                yield Watch(response)
+            finally:
+                # A polite end of TLS would outlive the test's event loop.
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
+                    await asyncio.sleep(0)
 
     async def made(self, kind: Kind, body: Obj, *, ns: str | None = None, **query: Any) -> Obj:
         """Create and return the object; must succeed."""

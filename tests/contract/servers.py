@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from controllers.runtime.clock import SystemClock
 from hack.kube import BinariesMissing, ControlPlane, Lifetime, find_prepared
 from hack.kube.client import read_kubeconfig
 from sim.apiserver.bootstrap import bootstrap
