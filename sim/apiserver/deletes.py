@@ -86,14 +86,15 @@ def _finalizers(names: list[str], propagation: str) -> list[str]:
 
 
 def _check_preconditions(resource: Resource, old: Entry, options: DeleteOptions) -> None:
-    metadata = old.obj["metadata"]
-    for name, wanted, found in (
-        ("UID", options.uid, metadata["uid"]),
-        ("ResourceVersion", options.resource_version, str(old.revision)),
-    ):
-        if wanted is not None and wanted != found:
-            why = f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {found}"
-            raise conflict(resource.group, resource.plural, metadata["name"], why)
+    metadata, wanted = old.obj["metadata"], options.uid
+    if wanted is not None and wanted != metadata["uid"]:
+        why = f"the UID in the precondition ({wanted}) does not match the UID in record ({metadata['uid']}). "
+        why += "The object might have been deleted and then recreated"
+        raise conflict(resource.group, resource.kind, metadata["name"], why)
+    wanted = options.resource_version
+    if wanted is not None and wanted != str(old.revision):
+        why = f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({old.revision}). "
+        raise conflict(resource.group, resource.kind, metadata["name"], why + "The object might have been modified")
 
 
 def _as_json(options: DeleteOptions) -> Object:

@@ -83,7 +83,7 @@ def clean(metadata: Object) -> Object:
 
 def prepare_create(metadata: Object, now: datetime, rng: Random, has_generation: bool) -> None:
     """Sets what belongs to the server on a new object."""
-    for dropped in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "generation"):
+    for dropped in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
         metadata.pop(dropped, None)
     metadata["uid"] = new_uid(rng)
     metadata["creationTimestamp"] = timestamp(now)
@@ -94,7 +94,8 @@ def prepare_create(metadata: Object, now: datetime, rng: Random, has_generation:
 def prepare_update(metadata: Object, old: Object) -> None:
     """Puts back what only the server changes, and what a client may leave out."""
     metadata.pop("managedFields", None)
-    for kept in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    metadata["creationTimestamp"] = old["creationTimestamp"]
+    for kept in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if kept not in metadata and kept in old:
             metadata[kept] = old[kept]
     if "generation" in old:
@@ -207,15 +208,14 @@ def _is_qualified(key: str) -> bool:
 def _owner_errors(owners: list[Object], path: str) -> list[FieldError]:
     out: list[FieldError] = []
     controllers: list[str] = []
-    for index, owner in enumerate(owners):
-        at = f"{path}[{index}]"
+    for owner in owners:
         version = owner.get("apiVersion", "")
         if not version or version.startswith("/"):
-            out.append(invalid(f"{at}.apiVersion", version, "version must not be empty"))
+            out.append(invalid(f"{path}.apiVersion", version, "version must not be empty"))
         missing = [key for key in ("kind", "name", "uid") if not owner.get(key)]
-        out += [invalid(f"{at}.{key}", "", "must not be empty" if key == "kind" else f"{key} must not be empty") for key in missing]
+        out += [invalid(f"{path}.{key}", "", "must not be empty") for key in missing]
         if (version, owner.get("kind")) == ("v1", "Event"):
-            out.append(invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner"))
+            out.append(invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"))
         if owner.get("controller"):
             controllers.append(f"{owner.get('kind', '')}")
             if len(controllers) > 1:
@@ -253,7 +253,8 @@ def validate_update(metadata: Object, old: Object, path: str = "metadata") -> li
     for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if metadata.get(key) != old.get(key):
             value = metadata.get(key, "" if key in ("name", "namespace", "uid") else None)
-            out.append(invalid(f"{path}.{key}", value, "field is immutable"))
+            twice = 2 if key.startswith("deletion") else 1  # two layers of the server say the same
+            out += [invalid(f"{path}.{key}", value, "field is immutable")] * twice
     changed = ("labels", "annotations", "ownerReferences", "finalizers")
     news = {key: metadata[key] for key in changed if key in metadata and metadata[key] is not old.get(key)}
     return out + (_validate_maps(news, path) if news else [])

@@ -17,6 +17,7 @@ FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 VALIDATIONS = ("Ignore", "Strict", "Warn")
 PROPAGATIONS = ("Background", "Foreground", "Orphan")
 MAX_MANAGER = 128
+MATCH = "resourceVersionMatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,29 +136,28 @@ def _dry_run(value: str | None, errors: list[FieldError]) -> bool:
 def _combined(options: ListOptions) -> list[FieldError]:
     """Combinations of resourceVersion, match, continue and initial events that are refused."""
     errors: list[FieldError] = []
+    match = options.match
     if options.is_watch:
-        if options.match and options.initial_events is None:
-            errors.append(
-                forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-            )
-        if options.initial_events is not None:
-            if options.match != "NotOlderThan":
-                detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-                errors.append(forbidden("resourceVersionMatch", detail))
-            if options.initial_events and not options.bookmarks:
-                errors.append(forbidden("sendInitialEvents", "sendInitialEvents requires allowWatchBookmarks"))
+        if match and options.initial_events is None:
+            errors.append(forbidden(MATCH, f"{MATCH} is forbidden for watch unless sendInitialEvents is provided"))
+        if options.initial_events is not None and match != "NotOlderThan":
+            errors.append(forbidden(MATCH, f"sendInitialEvents requires setting {MATCH} to NotOlderThan"))
+        if match not in ("", "NotOlderThan"):
+            errors.append(not_supported(MATCH, match, ("NotOlderThan",)))
+        if match and options.continue_token:
+            errors.append(forbidden(MATCH, f"{MATCH} is forbidden when continue is provided"))
         return errors
     if options.initial_events is not None:
         errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if options.match:
         if options.match not in ("Exact", "NotOlderThan"):
-            errors.append(not_supported("resourceVersionMatch", options.match, ("Exact", "NotOlderThan", "")))
+            errors.append(not_supported(MATCH, options.match, ("Exact", "NotOlderThan", "")))
         elif options.match == "Exact" and options.resource_version == "0":
-            errors.append(forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            errors.append(forbidden(MATCH, f'{MATCH} "exact" is forbidden for resourceVersion "0"'))
         if not options.resource_version:
-            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            errors.append(forbidden(MATCH, f"{MATCH} is forbidden unless resourceVersion is provided"))
         if options.continue_token:
-            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(forbidden(MATCH, f"{MATCH} is forbidden when continue is provided"))
     return errors
 
 

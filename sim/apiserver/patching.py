@@ -4,9 +4,9 @@ from typing import Any
 
 from sim.apiserver import metadata as meta
 from sim.apiserver.bodies import checked, media_type, parsed
+from sim.apiserver.fields.applying import applied
 from sim.apiserver.fields.fieldset import from_v1
 from sim.apiserver.fields.lazy import Ledger
-from sim.apiserver.fields.applying import applied
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.patches import json_patch, merge_patch, strategic_patch
 from sim.apiserver.requests import Request

@@ -1,6 +1,8 @@
 """GET, LIST and the form of answers: versions, tables, metadata only, YAML."""
 
 import base64
+import posixpath
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,24 +13,32 @@ import yaml
 
 from sim.apiserver.fields.managed import encode
 from sim.apiserver.front.accept import Accepted, negotiate
-from sim.apiserver.front.table import table
+from sim.apiserver.front.table import Include, table
 from sim.apiserver.objects import Object, dig
 from sim.apiserver.options import ListOptions, retry_later
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import ObjectKey, Resource, Version
 from sim.apiserver.selectors import field_requirements, label_selector, labels_of, matches
-from sim.apiserver.status import bad_request, gone, not_found
+from sim.apiserver.status import StatusError, bad_request, gone, not_found
 from sim.apiserver.storage import Compacted, Entry, Storage
 from sim.apiserver.versions import Converter
 
 __all__ = ("Filter", "Form", "Reader", "answer", "form_of")
 
-META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
+FORMAT = "meta.k8s.io/v1"
+BASE64 = re.compile(r"[A-Za-z0-9_-]*")
+INCLUDES: tuple[Include, ...] = ("None", "Metadata", "Object")
 EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter."
 )
+
+
+class _Token(msgspec.Struct):
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,7 @@ class Form:
     """How objects are answered. `include`: of tables; `lean`: without managedFields."""
 
     accepted: Accepted
-    include: str = "Metadata"
+    include: Include = "Metadata"
     lean: bool = False
 
     @property
@@ -51,7 +61,11 @@ class Form:
 def form_of(request: Request, resource: Resource, *, is_watch: bool = False) -> Form:
     """Raises StatusError 406."""
     accepted = negotiate(request.accept, is_custom=resource.is_custom, is_watch=is_watch)
-    return Form(accepted, request.query.get("includeObject", "Metadata"), request.lean)
+    asked = request.query.get("includeObject") or "Metadata"
+    include = next((i for i in INCLUDES if i == asked), None)
+    if include is None:
+        raise bad_request(f'unrecognized includeObject value: "{asked}"')
+    return Form(accepted, include, request.lean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +82,17 @@ def filter_of(resource: Resource, version: Version, options: ListOptions) -> Fil
     """Raises StatusError 400 for selectors that cannot be read."""
     labels = label_selector(options.label_selector)
     fields_of = _fields_of(resource, version)
-    known = META_FIELDS | fields_of({"metadata": {"name": "x"}, "spec": {}, "status": {}}).keys()
-    fields = field_requirements(options.field_selector, known.__contains__)
+    own = fields_of({"metadata": {"name": "x"}, "spec": {}, "status": {}}).keys()
+    has_words = bool(own) or resource.is_custom
+
+    def check(field: str) -> None:
+        if field in own or field == "metadata.name" or (field == "metadata.namespace" and (resource.is_namespaced or not has_words)):
+            return
+        if has_words:
+            raise bad_request(f"field label not supported: {field}")
+        raise bad_request(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+    fields = field_requirements(options.field_selector, check)
     names = [value for name, equal, value in fields if equal and name == "metadata.name"]
 
     def accepts(obj: Object) -> bool:
@@ -100,7 +123,7 @@ def _fields_of(resource: Resource, version: Version) -> Callable[[Object], Any]:
 
 def answer(obj: Object, accepted: Accepted, status: int = 200, warnings: Sequence[str] = ()) -> Answer:
     """Encodes an answer."""
-    body = yaml.safe_dump(obj, sort_keys=False).encode() if accepted.is_yaml else msgspec.json.encode(obj)
+    body = yaml.safe_dump(obj, sort_keys=False).encode() if accepted.is_yaml else msgspec.json.encode(obj) + b"\n"
     headers = {"Warning": ", ".join(f'299 - "{_quoted(text)}"' for text in warnings)} if warnings else {}
     return Answer(status, body, accepted.content_type, headers)
 
@@ -117,8 +140,10 @@ class Reader:
         self._converter = converter
         self._now = now
 
-    async def get(self, resource: Resource, version: Version, key: ObjectKey, form: Form) -> Object:
-        """One object in the form that is wanted. Raises StatusError 404."""
+    async def get(self, resource: Resource, version: Version, key: ObjectKey, form: Form, revision: str = "") -> Object:
+        """One object in the form that is wanted, not older than `revision`. Raises StatusError 404, or 504 for the future."""
+        if revision and (wanted := revision_of(revision)) > self._storage.revision:
+            raise retry_later_for(wanted, self._storage.revision)
         entry = self._storage.table(resource).entries.get(key)
         if entry is None:
             raise not_found(resource.group, resource.plural, key.name)
@@ -143,15 +168,18 @@ class Reader:
         try:
             entries = self._storage.table(resource).at(revision, namespace)
         except Compacted:
-            raise gone(EXPIRED if options.continue_token else "The resourceVersion for the provided list is too old.") from None
+            raise _expired(options.continue_token, after) from None
         found = [(key, entry) for key, entry in entries if wanted.is_everything or wanted.accepts(entry.obj)]
         if after:
-            found = [(key, entry) for key, entry in found if _path(key) > after]
+            found = [(key, entry) for key, entry in found if _path(key, namespace) > after]
         meta: Object = {"resourceVersion": str(revision)}
-        if options.limit and len(found) > options.limit:
-            left = len(found) - options.limit
-            found = found[: options.limit]
-            meta["continue"] = _token(revision, _path(found[-1][0]))
+        if resource.is_custom:
+            meta["continue"] = ""
+        limit = 0 if options.resource_version == "0" and not options.continue_token else max(options.limit, 0)
+        if limit and len(found) > limit:
+            left = len(found) - limit
+            found = found[:limit]
+            meta["continue"] = _token(revision, _path(found[-1][0], namespace))
             if wanted.is_everything:
                 meta["remainingItemCount"] = left
         return await self._as_list(resource, version, [entry for _, entry in found], meta, form)
@@ -173,12 +201,18 @@ class Reader:
     def _revision(self, options: ListOptions) -> tuple[int, str]:
         """As of which revision, and after which object."""
         current = self._storage.revision
-        if options.continue_token:
-            return _parse_token(options.continue_token)
         text = options.resource_version
+        if options.continue_token:
+            if text not in ("", "0"):
+                raise bad_request("specifying resource version is not allowed when using continue")
+            revision, after = _parse_token(options.continue_token)
+            return (current if revision < 0 else revision), after
         if not text or text == "0":
             return current, ""
-        revision = revision_of(text)
+        try:
+            revision = revision_of(text)
+        except StatusError as error:
+            raise bad_request(f"invalid resource version: {error.message}") from None
         if revision > current:
             raise retry_later_for(revision, current)
         is_exact = options.match == "Exact" or (not options.match and options.limit > 0)
@@ -192,15 +226,15 @@ def with_managers(obj: Object, entry: Entry, version: Version) -> Object:
 
 
 def revision_of(text: str) -> int:
-    """A resourceVersion from a query. Raises StatusError 400."""
+    """A resourceVersion from a query. Raises StatusError 500, as the server takes it for a fault of its own."""
     if not text.isascii() or not text.isdigit():
-        raise bad_request(f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise StatusError(500, "", f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
     return int(text)
 
 
 def retry_later_for(revision: int, current: int) -> Exception:
     """A revision that has not happened yet."""
-    error = retry_later(f"Too large resource version: {revision}, current: {current}", 1)
+    error = retry_later(f"Timeout: Too large resource version: {revision}, current: {current}", 1)
     error.details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
     return error
 
@@ -213,20 +247,46 @@ def _table_meta(obj: Object) -> Object:
     return {"resourceVersion": obj["metadata"]["resourceVersion"]}
 
 
-def _path(key: ObjectKey) -> str:
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
+def _path(key: ObjectKey, namespace: str) -> str:
+    """Of an object below what is listed."""
+    return key.name if namespace or not key.namespace else f"{key.namespace}/{key.name}"
 
 
 def _token(revision: int, after: str) -> str:
-    return (
-        base64.urlsafe_b64encode(msgspec.json.encode({"v": "meta.k8s.io/v1", "rv": revision, "start": f"{after}\0"})).decode().rstrip("=")
-    )
+    """`revision` -1: whatever is current when the token is used."""
+    content = msgspec.json.encode({"v": FORMAT, "rv": revision, "start": f"{after}\0"})
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _expired(token: str, after: str) -> StatusError:
+    """Of a list it is the end; of a continued one the answer offers to go on in what is there now."""
+    if not token:
+        return gone("The resourceVersion for the provided list is too old.")
+    error = gone(EXPIRED)
+    error.metadata = {"continue": _token(-1, after)}
+    return error
 
 
 def _parse_token(token: str) -> tuple[int, str]:
+    bad = BASE64.match(token)
+    end = bad.end() if bad is not None else 0
+    if end < len(token) or len(token) % 4 == 1:
+        at = end if end < len(token) else len(token) - 1
+        raise _bad_token(f"illegal base64 data at input byte {at}")
     try:
-        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        content = msgspec.json.decode(raw, type=dict[str, Any])
-        return int(content["rv"]), str(content["start"]).removesuffix("\0")
-    except (ValueError, KeyError, TypeError, msgspec.MsgspecError):
-        raise bad_request(f"invalid continue token: {token}") from None
+        content = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=_Token)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _bad_token(str(error)) from None
+    if content.v != FORMAT:
+        raise _bad_token(f"server does not recognize this encoded version {content.v}")
+    if content.rv == 0:
+        raise _bad_token(f"incorrect encoded start resourceVersion (version {content.v})")
+    if not content.start:
+        raise _bad_token(f"encoded start key empty (version {content.v})")
+    if posixpath.normpath(f"/{content.start}") != f"/{content.start}":
+        raise _bad_token(content.start)
+    return content.rv, content.start.removesuffix("\0")
+
+
+def _bad_token(why: str) -> StatusError:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")

@@ -11,6 +11,7 @@ __all__ = ("Selector", "field_requirements", "label_selector", "matches")
 
 SYMBOL = re.compile(r"\s*(?:(?P<op>!=|==|=|!|\(|\)|,|>|<)|(?P<word>[^\s=!(),<>]+))")
 NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+REQUIREMENT = "unable to parse requirement: "
 OPERATOR = re.compile("!=|==|=")
 PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 
@@ -70,8 +71,9 @@ class _Parser:
         self.position += 1
         return symbol
 
-    def fail(self, found: str, expected: str) -> Exception:
-        return bad_request(f"unable to parse requirement: found '{found}', expected: {expected}")
+    @staticmethod
+    def fail(found: str, expected: str, where: str = REQUIREMENT) -> Exception:
+        return bad_request(f"{where}found '{found}', expected: {expected}")
 
     def requirements(self) -> list[Requirement]:
         out: list[Requirement] = []
@@ -81,9 +83,9 @@ class _Parser:
             if not symbol:
                 break
             if symbol != ",":
-                raise self.fail(symbol, "',' or 'end of string'")
+                raise self.fail(symbol, "',' or 'end of string'", "")
             if self.peek() in ("", ",", ")"):
-                raise self.fail(self.peek(), "identifier after ','")
+                raise self.fail(self.peek(), "identifier after ','", "")
         return out
 
     def requirement(self) -> Requirement:
@@ -91,7 +93,7 @@ class _Parser:
         negated = symbol == "!"
         key = self.next() if negated else symbol
         if not key or not re.match(r"[^=!(),<>]", key):
-            raise self.fail(key, "!, identifier, or 'end of string'" if not negated else "identifier")
+            raise self.fail(key, "identifier") if negated else self.fail(key, "!, identifier, or 'end of string'", "")
         _check_key(key)
         if negated:
             return Requirement(key, "!")
@@ -109,9 +111,8 @@ class _Parser:
             case ">" | "<":
                 value = self._value()
                 if not re.fullmatch(r"[+-]?\d+", value):
-                    raise bad_request(
-                        f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
-                    )
+                    why = f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
+                    raise bad_request(REQUIREMENT + why)
                 return Requirement(key, "gt" if op == ">" else "lt", (value,))
             case _:
                 raise self.fail(op, "in, notin, =, ==, !=, gt, lt")
@@ -126,7 +127,7 @@ class _Parser:
 
     def _values(self, key: str) -> tuple[str, ...]:
         if (opening := self.next()) != "(":
-            raise self.fail(opening, "'('")
+            raise bad_request(f"{REQUIREMENT}found '{opening}' expected: '('")
         values: list[str] = []
         while True:
             symbol = self.next()
@@ -139,7 +140,7 @@ class _Parser:
                     if self.peek() in (",", ")"):
                         values.append("")
                 case "" | "(" | "=" | "==" | "!=" | "!" | ">" | "<":
-                    raise self.fail(symbol, "',', ')' or identifier")
+                    raise self.fail(symbol, "',' or ')'" if values else "',', ')' or identifier")
                 case _:
                     values.append(symbol)
 
@@ -189,8 +190,8 @@ def label_selector(text: str) -> Selector:
     return _Parser(text).requirements() if text.strip() else ()
 
 
-def field_requirements(text: str, known: Callable[[str], bool]) -> tuple[tuple[str, bool, str], ...]:
-    """Parses a field selector into (field, equal, value). `known`: whether a field may be selected by."""
+def field_requirements(text: str, check: Callable[[str], None]) -> tuple[tuple[str, bool, str], ...]:
+    """Parses a field selector into (field, equal, value). `check` raises for a field that cannot be selected by."""
     out: list[tuple[str, bool, str]] = []
     for part in _split(text):
         if not part:
@@ -199,8 +200,7 @@ def field_requirements(text: str, known: Callable[[str], bool]) -> tuple[tuple[s
         if operator is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         field, value = part[: operator.start()], _unescaped(part[operator.end() :])
-        if not known(field):
-            raise bad_request(f"field label not supported: {field}")
+        check(field)
         out.append((field, operator.group() != "!=", value))
     return tuple(out)
 

@@ -44,6 +44,7 @@ class StatusError(Exception):
     message: str
     details: Object = field(default_factory=dict)
     retry_after_s: int = 0
+    metadata: Object = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.code} {self.reason}: {self.message}"
@@ -53,7 +54,7 @@ class StatusError(Exception):
         out: Object = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,

@@ -80,10 +80,10 @@ class Table:
 
     def at(self, revision: int, namespace: str) -> list[tuple[ObjectKey, Entry]]:
         """Objects in key order as of a revision. Raises Compacted."""
+        if revision < self.compacted:
+            raise Compacted
         entries: Mapping[ObjectKey, Entry] = self.by_namespace.get(namespace, {}) if namespace else self.entries
         if self.history and self.history[-1].revision > revision:
-            if revision < self.compacted:
-                raise Compacted
             entries = dict(entries)
             for change in reversed(self.history):
                 if change.revision <= revision:
@@ -130,6 +130,7 @@ class Storage:
         table = self._tables.get(resource.place)
         if table is None:
             table = self._tables[resource.place] = Table(resource)
+            table.compacted = self.revision
         return table
 
     def find(self, group: str, plural: str) -> Table | None:

@@ -53,7 +53,9 @@ class Verbs:
         if target.subresource and not _has(resource, version, target.subresource):
             raise missing_subresource()
         match request.method:
-            case "GET" | "HEAD" if target.name and not target.is_watch and not _is_watch(request):
+            case "GET" | "HEAD" if target.subresource in resource.actions:
+                raise method_not_allowed()
+            case "GET" | "HEAD" if target.name and not target.is_watch:
                 return await self._get(request, target, resource, version)
             case "GET" | "HEAD":
                 return await self._list(request, target, resource, version)
@@ -75,7 +77,8 @@ class Verbs:
             assert version.scale is not None  # noqa: S101 - _has said so
             obj = await self._reader.get(resource, version, key, replace(form, lean=True))
             return answer(scale_of(obj, version.scale, resource), form.accepted)
-        return answer(await self._reader.get(resource, version, key, form), form.accepted)
+        obj = await self._reader.get(resource, version, key, form, request.query.get("resourceVersion", ""))
+        return answer(obj, form.accepted)
 
     async def _list(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer | Stream:
         if "list" not in resource.verbs:
@@ -134,11 +137,15 @@ class Verbs:
         old = table.entries.get(work.key)
         if old is None:
             raise not_found(resource.group, resource.plural, target.name)
+        _check_namespace(body, target.namespace)
         effect = resource.actions[target.subresource](work.ctx, old.obj, body)
         if effect.changed is not None:
             self._writer.settle(work, old, effect.changed)
         elif effect.delete_options is not None:
-            await self._deleter.delete(work, delete_options({}, effect.delete_options))
+            options = delete_options({}, effect.delete_options)
+            if options.is_dry_run:
+                work.ctx = replace(work.ctx, is_dry_run=True)
+            await self._deleter.delete(work, options)
         return answer(effect.answer, form_of(request, resource).accepted, effect.status)
 
     async def _put(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
@@ -239,10 +246,6 @@ class Verbs:
             message = f"namespace {name} is being terminated"
             error.details["causes"] = [{"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}]
             raise error
-
-
-def _is_watch(request: Request) -> bool:
-    return "watch" in request.query and list_options(request.query).is_watch
 
 
 def _has(resource: Resource, version: Version, subresource: str) -> bool:

@@ -58,14 +58,15 @@ class Watches:
     def open(self, resource: Resource, version: Version, namespace: str, options: ListOptions, form: Form) -> AsyncGenerator[bytes]:
         """Raises StatusError 400, 410 or 504 at once; the generator must be closed."""
         subject = Subject(resource, version, namespace, filter_of(resource, version, options), form, options)
-        feed = _Feed()
+        feed = _Feed(is_table=form.is_table)
         text = options.resource_version
         revision = 0 if text in ("", "0") else revision_of(text)
-        if revision > self._storage.revision and options.initial_events:
-            raise retry_later_for(revision, self._storage.revision)
+        feed.after = revision
         initial: list[Entry] = []
-        if options.initial_events or (options.initial_events is None and revision == 0):
-            initial = [e for key, e in self._storage.table(resource).at(self._storage.revision, namespace) if subject.filter.accepts(e.obj)]
+        if revision > self._storage.revision and options.initial_events:
+            feed.failure = retry_later_for(revision, self._storage.revision)
+        elif options.initial_events or (options.initial_events is None and revision == 0):
+            initial = [e for _, e in self._storage.table(resource).at(self._storage.revision, namespace) if subject.filter.accepts(e.obj)]
         elif revision:
             try:
                 feed.backlog.extend(self._storage.table(resource).since(revision))
@@ -93,18 +94,24 @@ class Watches:
                 yield _line("ERROR", feed.failure.body())
                 return
             for entry in initial:
-                yield await self._event("ADDED", subject, entry)
-            if subject.options.initial_events:
+                yield feed.described(await self._event("ADDED", subject, entry))
+            if subject.options.initial_events and subject.options.bookmarks:
                 yield self._bookmark(subject, start_revision, {INITIAL_END: "true"})
             while True:
                 while feed.backlog:
                     change = feed.backlog.popleft()
+                    if change.revision <= feed.after:
+                        continue
                     if (line := await self._line_of(subject, change)) is not None:
-                        yield line
+                        yield feed.described(line)
                 left_s = deadline - loop.time()
-                if feed.is_ended or left_s <= 0:
+                if feed.is_ended:
                     break
-                if not await feed.wait(min(left_s, BOOKMARK_S)) and subject.options.bookmarks:
+                if left_s <= 0:
+                    if subject.options.bookmarks:
+                        yield self._bookmark(subject, self._storage.revision)
+                    break
+                if not await feed.wait(min(left_s, BOOKMARK_S)) and subject.options.bookmarks and loop.time() < deadline:
                     yield self._bookmark(subject, self._storage.revision)
         finally:
             feed.cancel()
@@ -145,10 +152,12 @@ class Watches:
         return obj
 
     def _bookmark(self, subject: Subject, revision: int, annotations: Object | None = None) -> bytes:
-        metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+        metadata: Object = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         kind = {"kind": subject.resource.kind, "apiVersion": subject.resource.api_version(subject.version.name)}
+        if subject.form.is_partial:
+            kind = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{subject.form.accepted.version}"}
         if subject.form.is_table:
             return _line("BOOKMARK", table(subject.resource, subject.version, [], include="None", now=self._now(), list_meta=metadata))
         return _line("BOOKMARK", {**kind, "metadata": metadata})
@@ -157,10 +166,13 @@ class Watches:
 class _Feed:
     """Changes that a watch has not sent yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_table: bool) -> None:
+        self._is_table = is_table
+        self._has_columns = False
         self.backlog: deque[Change] = deque()
         self.failure: StatusError | None = None
         self.is_ended = False
+        self.after = 0
         self.cancel: Callable[[], None] = _nothing
         self._waiter: asyncio.Future[None] | None = None
 
@@ -170,6 +182,17 @@ class _Feed:
             return
         self.backlog.append(change)
         self._wake()
+
+    def described(self, line: bytes) -> bytes:
+        """A line as it is; of tables all but the first without the columns, which are the same for all."""
+        if not self._is_table:
+            return line
+        if not self._has_columns:
+            self._has_columns = True
+            return line
+        event = msgspec.json.decode(line)
+        event["object"]["columnDefinitions"] = None
+        return msgspec.json.encode(event) + b"\n"
 
     def end(self) -> None:
         self.is_ended = True

@@ -18,14 +18,16 @@ from sim.apiserver.requests import Request
 from sim.apiserver.resources import Context, ObjectKey, Resource, Version
 from sim.apiserver.schema.fields import fill_defaults
 from sim.apiserver.schema.model import Schema
-from sim.apiserver.status import already_exists, bad_request, conflict, not_found
+from sim.apiserver.status import StatusError, already_exists, conflict, not_found
 from sim.apiserver.status import invalid as invalid_status
 from sim.apiserver.storage import Author, Entry, Storage
 from sim.apiserver.versions import Converter
 
-__all__ = ("Admission", "Attributes", "Result", "Work", "Writer", "manager_of")
+__all__ = ("Admission", "Attributes", "Result", "Work", "Writer", "manager_of", "stale")
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+FOLDERS = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints", "ingresses": "ingress"}
+"""Resources that are stored under another name."""
 GENERATED_TRIES = 8
 
 
@@ -107,7 +109,7 @@ class Writer:
         resource, ctx, strategy = work.resource, work.ctx, work.resource.strategy
         metadata = meta.opened(obj)
         if metadata.pop("resourceVersion", ""):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if resource.is_namespaced:
             metadata["namespace"] = work.key.namespace
         obj = await self._converter.convert(resource, obj, work.api_version)
@@ -201,15 +203,15 @@ class Writer:
 
     def _check_version(self, work: Work, metadata: Object, old: Entry) -> None:
         """Preconditions in the object itself: its uid and resourceVersion."""
+        resource, key = work.resource, work.key
         uid, known = metadata.get("uid"), old.obj["metadata"]["uid"]
         if uid and uid != known:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
-            raise conflict(work.resource.group, work.resource.plural, work.key.name, why)
+            raise conflict(resource.group, resource.plural, key.name, stale(resource, key, "UID", uid, known))
         revision = metadata.get("resourceVersion", "")
         if revision in ("", "0"):
-            if not work.resource.strategy.may_update_unconditionally and work.author.verb == "update":
+            if not resource.strategy.may_update_unconditionally and work.author.verb == "update":
                 error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise invalid_status(work.resource.group, work.resource.kind, work.key.name, [error])
+                raise invalid_status(resource.group, resource.plural, key.name, [error])
         elif revision != str(old.revision):
             raise self._modified(work)
 
@@ -279,6 +281,14 @@ class Writer:
         return ledger.update(
             old, new, self._schema(work), manager=work.author.manager, subresource=work.subresource, api_version=version, now=now
         )
+
+
+def stale(resource: Resource, key: ObjectKey, what: str, wanted: str, found: str) -> str:
+    """The storage layer's words for a precondition that does not hold."""
+    where = f"{resource.group}/{resource.plural}" if resource.is_custom else FOLDERS.get(resource.plural, resource.plural)
+    path = f"/registry/{where}/{key.namespace}/{key.name}" if key.namespace else f"/registry/{where}/{key.name}"
+    why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+    return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
 
 
 def _only(work: Work, obj: Object, before: Object) -> Object:
