@@ -81,6 +81,10 @@ def run(options: argparse.Namespace) -> int:
             return anyio.run(_until_stopped, options, place, config, inputs)
     except PlaceError as error:
         return _fail(str(error), FAILED)
+    except ExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is None:
+            raise BrokenPipeError from group  # whoever read the output has enough, and everything has ended in order
+        raise
 
 
 def _fail(text: str, code: int) -> int:

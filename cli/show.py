@@ -89,7 +89,7 @@ class Show:
             try:
                 write_kubeconfig(self._place.kubeconfig, listener.url, token, ca=self._place.certificate)
                 say(f"embedded API server: {listener.url}")
-                say(f"{len(self._specs)} simulated nodes: {_described(self._specs)}")
+                say(_described(self._specs))
                 return await self._place_model(cluster, begun, stays=stays)
             finally:
                 await listener.__aexit__(None, None, None)
@@ -152,8 +152,8 @@ class Show:
         while True:
             progress = progress_of(lookup)
             for gang in progress.gangs:
-                if told.get(gang.name) != gang.text:
-                    told[gang.name] = gang.text
+                if told.get(gang.name) != gang.step:
+                    told[gang.name] = gang.step
                     say(f"{time.monotonic() - begun:5.1f} s  {gang}")
             left_s = until - time.monotonic()
             if progress.is_complete or self._ended or left_s <= 0:
@@ -163,6 +163,9 @@ class Show:
         for line in lines(_forest(lookup)):
             say(line)
         say()
+        if progress.is_complete and not progress.gangs:
+            say("there is nothing to place")
+            return 0
         if progress.is_complete and not self._ended:
             say(f"all gangs are placed and ready after {time.monotonic() - begun:.1f} s")
             return 0
@@ -200,7 +203,7 @@ class Show:
 def _described(specs: Sequence[NodeSpec]) -> str:
     racks = len({s.labels["kubernetes.io/rack"] for s in specs})
     gpus = specs[0].allocatable.get("nvidia.com/gpu", "no")
-    return f"{gpus} GPUs each, in {racks} rack{'s' if racks > 1 else ''}"
+    return f"{len(specs)} simulated node{'s' if len(specs) > 1 else ''} in {racks} rack{'s' if racks > 1 else ''}, {gpus} GPUs each"
 
 
 def _forest(lookup: Lookup) -> Forest:

@@ -12,9 +12,11 @@ __all__ = ("GangState", "Progress", "progress_of")
 
 @dataclass(frozen=True, slots=True)
 class GangState:
-    """One PodGang. `text`: its phase and figures; `why`: what it waits for, "" when it runs."""
+    """One PodGang. `step`: its phase, bound pods and reason, without what changes all the time; `text`: that with all figures; `why`: what
+    it waits for, "" when it runs."""
 
     name: str
+    step: str
     text: str
     why: str
 
@@ -63,10 +65,11 @@ def _gang(gang: Object) -> GangState:
     why = ""
     if phase != "Running":
         told = [c for c in maps(gang, "status", "conditions") if c.get("status") == "False" and c.get("message")]
+        told = [c for c in told if c["type"] == "Scheduled"] or told  # what is not placed cannot be ready either
         why = "; ".join(f"{c['type']}: {c.get('reason', '')}: {c['message']}" for c in told) or blocked or "nobody has placed it yet"
     if blocked:
         text += f" ({blocked})"
-    return GangState(_name(gang), text, why)
+    return GangState(_name(gang), f"{phase} {bound}/{pods} {blocked}", text, why)
 
 
 def _unavailable(obj: Object) -> str:
@@ -78,7 +81,8 @@ def _unavailable(obj: Object) -> str:
     seen = dig(obj, "status", "observedGeneration") or 0
     if available >= wanted and seen >= obj["metadata"].get("generation", 0):
         return ""
-    return f"{available} of {wanted} replicas available"
+    errors = [e.get("description", "") for e in maps(obj, "status", "lastErrors")]
+    return "; ".join([f"{available} of {wanted} replicas available", *errors])
 
 
 def _has(pod: Object, kind: str) -> bool:
