@@ -41,13 +41,12 @@ def applied(
     api_version: str,
     now: str,
     reset: FieldSet = EMPTY,
-    zero: Object | None = None,
 ) -> tuple[Object, Managers]:
     """Merges a configuration into an object and deletes what this manager applied before, applies no more and nobody else owns.
 
-    `live`: the stored object; None where there is none. `now`: RFC3339 seconds with Z. `reset`: as in `updated`. `zero`: zero_of(schema)
-    for built-in kinds, None for custom resources. Returns the object, which is `live` itself when it does not change, and the managers,
-    which are `managers` itself when they do not: an apply may take a share in fields without changing the object.
+    `live`: the stored object; None where there is none. `now`: RFC3339 seconds with Z. `reset`: as in `updated`. Returns the object,
+    which is `live` itself when it does not change, and the managers, which are `managers` itself when they do not: an apply may take a
+    share in fields without changing the object. Containers that lose their last field become null.
     Raises StatusError: 400 for a configuration with managedFields, 409 for conflicts (never with force), 500 for one that the schema
     does not allow.
     """
@@ -58,7 +57,7 @@ def applied(
     known = managers
     if not managers and live:
         known = updated(
-            (), zero, live, schema, manager=BEFORE_FIRST_APPLY, subresource=subresource, api_version=api_version, now=now, reset=reset
+            (), None, live, schema, manager=BEFORE_FIRST_APPLY, subresource=subresource, api_version=api_version, now=now, reset=reset
         )
     mine = Manager(manager, "Apply", subresource, api_version, fields=exclude(set_of(config, schema), reset))
     previous = next((m for m in known if m.key == mine.key), None)

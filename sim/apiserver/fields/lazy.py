@@ -47,6 +47,8 @@ class Ledger:
         reset: FieldSet = EMPTY,
     ) -> "Ledger":
         """The ledger after a create, update or patch; arguments as of `updated`, neither object may change afterwards."""
+        if old is new:
+            return self
         write = Write(old, new, manager, subresource, api_version, now, reset)
         if self._known:
             return Ledger(self._known[0], (write,))

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from sim.apiserver.fields.comparing import changes
 from sim.apiserver.fields.fieldset import EMPTY, MEMBER, FieldSet, difference, exclude, from_v1, to_v1, union
+from sim.apiserver.fields.shapes import zero_of
 from sim.apiserver.objects import Object, dig, is_list
 from sim.apiserver.schema.model import Schema
 
@@ -136,13 +137,13 @@ def updated(
 ) -> Managers:
     """Managers after a create, update or patch that is no apply: what it changed is its own now, and nobody owns what it removed.
 
-    `old`: the stored object; for a create None (custom resources) or zero_of(schema) (built-in kinds). `now`: RFC3339 seconds with Z.
+    `old`: the stored object, None for a create. Both objects as they are stored, without empty metadata. `now`: RFC3339 seconds with Z.
     `reset`: fields that the endpoint ignores, for example status on the main resource. Returns `managers` itself when nothing changed.
     An object that came without managers (a reset) stays without, until somebody applies.
     """
     if not managers and old is not None and dig(old, "metadata", "uid"):
         return managers
-    removed, modified, added = changes(old or {}, new, schema)
+    removed, modified, added = changes(zero_of(schema) if old is None else old, new, schema)
     taken = union(modified, added)
     if reset:
         removed, taken = exclude(removed, reset), exclude(taken, reset)

@@ -145,18 +145,24 @@ def items_by_key(items: list[Any], shape: Shape) -> dict[str, list[Any]]:
 
 @lru_cache(maxsize=1024)
 def zero_of(schema: Schema) -> Object:
-    """The object of a built-in kind before anything is set: parts that are there always, such as metadata, spec and status.
+    """An object before anything is set: of built-in kinds the parts that are there always, such as metadata, spec and status.
 
     What they hold from the start is not anybody's: who creates a pod does not own spec, and not spec.containers, only their content.
+    Custom resources start with nothing; their schemas have no default for metadata.
     """
+    metadata = schema.properties.get("metadata")
+    return _zero(schema) if metadata is not None and _is_always_there(metadata) else {}
+
+
+def _zero(schema: Schema) -> Object:
     out: Object = {}
     for name, part in schema.properties.items():
         if _is_always_there(part):
-            out[name] = zero_of(part)
+            out[name] = _zero(part)
         elif name in schema.required and part.type == "array":
             out[name] = None
     return out
 
 
 def _is_always_there(part: Schema) -> bool:
-    return part.type == "object" and (part.default == {} or part.source.get("default") == {})
+    return part.type == "object" and part.default == {}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim.apiserver.fields import Ledger, Manager, Managers, claimed, decode, encode, set_of, updated, zero_of
 from sim.apiserver.fields.fieldset import contains, difference, union
 from sim.apiserver.fields.managed import STRIPPED
-from tests.unit.sim.fieldschemas import CONFIG_MAP, POD, UNKNOWN, mapping, schema_of
+from tests.unit.sim.fieldschemas import CONFIG_MAP, METADATA, POD, UNKNOWN, mapping, schema_of
 
 EARLY, LATE, LATER = "2026-11-30T09:30:02Z", "2026-11-30T09:30:03Z", "2026-11-30T09:30:04Z"
 
@@ -95,12 +95,16 @@ def test_an_object_without_managers_stays_without() -> None:
 def test_built_in_kinds_start_with_parts_that_nobody_owns() -> None:
     status = {**mapping(phase={"type": "string"}), "default": {}}
     spec = {**mapping(containers={"type": "array", "items": {"type": "string"}}, node={"type": "string"}), "required": ["containers"]}
-    schema = schema_of(mapping(spec={**spec, "default": {}}, status=status))
-    schema.properties["spec"].required = ("containers",)
-    assert zero_of(schema) == {"spec": {"containers": None}, "status": {}}
-    assert zero_of(POD) == {}
-    (only,) = updated((), zero_of(schema), {"spec": {"node": "n"}, "status": {}}, schema, manager="m", api_version="v1", now=EARLY)
-    assert only.fields == {"f:spec": {"f:node": {}}}
+    built_in = schema_of(mapping(metadata={**METADATA, "default": {}}, spec={**spec, "default": {}}, status=status))
+    custom = schema_of(mapping(metadata=METADATA, spec={**spec, "default": {}}, status=status))
+    assert zero_of(built_in) == {"metadata": {}, "spec": {"containers": None}, "status": {}}
+    assert zero_of(custom) == {}
+    obj = {"metadata": {"name": "n", "labels": {"l": "1"}}, "spec": {"node": "n", "containers": ["c"]}, "status": {}}
+    labels = {"f:labels": {".": {}, "f:l": {}}}
+    (only,) = updated((), None, obj, built_in, manager="m", api_version="v1", now=EARLY)
+    assert only.fields == {"f:metadata": labels, "f:spec": {"f:node": {}, "f:containers": {}}}
+    (only,) = updated((), None, obj, custom, manager="m", api_version="v1", now=EARLY)
+    assert only.fields == {"f:metadata": labels, "f:spec": {".": {}, "f:node": {}, "f:containers": {}}, "f:status": {}}
 
 
 def test_items_of_lists() -> None:
@@ -210,3 +214,4 @@ def test_every_field_has_an_owner_and_ledgers_agree(first: dict[str, str], write
     assert ledger.managers(CONFIG_MAP) == managers
     assert len(ledger.pending) <= 8
     assert ledger.managers(CONFIG_MAP) is ledger.managers(CONFIG_MAP)
+    assert ledger.update(obj, obj, CONFIG_MAP, manager="four", api_version="v1", now=LATE) is ledger
