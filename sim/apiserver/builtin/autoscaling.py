@@ -90,8 +90,15 @@ def _metric(metric: Object) -> Object:
 def _status(status: Object) -> Object:
     out = {"desiredReplicas": 0, "currentMetrics": None, **status}
     if conditions := items(out, "conditions"):
-        out["conditions"] = [{"lastTransitionTime": None, **c} for c in conditions]
+        out["conditions"] = [_condition(c) for c in conditions]
     return out
+
+
+def _condition(condition: Object) -> Object:
+    """In the order in which v1's annotation prints it."""
+    rest = {key: condition[key] for key in ("reason", "message") if key in condition}
+    start = {"type": condition.get("type", ""), "status": condition.get("status", "")}
+    return {**start, "lastTransitionTime": condition.get("lastTransitionTime"), **rest}
 
 
 def _errors(spec: Object) -> list[FieldError]:
@@ -182,6 +189,11 @@ def _to_v1(obj: Object) -> Object:
         if value:
             notes[_PREFIX + key] = json.dumps(_flat(value) if key.endswith("metrics") else value, separators=(",", ":"))
     status.setdefault("currentReplicas", 0)
+    for metric in others["current-metrics"] or ():
+        resource = part(metric, "resource")
+        percent = part(resource, "current").get("averageUtilization")
+        if resource.get("name") == "cpu" and percent is not None:
+            status["currentCPUUtilizationPercentage"] = percent
     metadata = {**obj["metadata"]}
     if notes:
         metadata["annotations"] = notes
@@ -194,6 +206,7 @@ def _to_v2(obj: Object) -> Object:
     for key in _LOST:
         if text := notes.pop(_PREFIX + key, ""):
             found[key] = json.loads(text)
+    status.pop("currentCPUUtilizationPercentage", None)
     metrics = [_deep(m, "target") for m in found.get("metrics", ())]
     if (percent := spec.pop("targetCPUUtilizationPercentage", None)) is not None:
         metrics = [_cpu(percent), *metrics]

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from api.fielderrors import FieldError, invalid
+from api.fielderrors import FieldError, invalid, required
 from sim.apiserver.builtin.base import Builtin
 from sim.apiserver.builtin.names import subdomain_name
 from sim.apiserver.builtin.parts import part
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context
 
-__all__ = ("EventStrategy",)
+__all__ = ("EventStrategy", "NewEventStrategy")
 
 _NEW: Final = "events.k8s.io/v1"
 _RENAMED: Final = (
@@ -75,3 +75,15 @@ class EventStrategy(Builtin):
         else:
             self.fill(out)
         return out
+
+
+class NewEventStrategy(EventStrategy):
+    """Events that come in through events.k8s.io, which asks for more."""
+
+    def validate_create(self, ctx: Context, obj: Object) -> list[FieldError]:
+        out: list[FieldError] = []
+        if not obj.get("eventTime"):
+            out.append(required("eventTime"))
+        if obj.get("type") not in ("Normal", "Warning"):
+            out.append(invalid("type", obj.get("type", ""), f"has invalid value: {obj.get('type', '')}"))
+        return out or super().validate_create(ctx, obj)

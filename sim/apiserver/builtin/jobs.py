@@ -7,6 +7,7 @@ from sim.apiserver.builtin.base import Generational
 from sim.apiserver.builtin.names import subdomain_name
 from sim.apiserver.builtin.numbers import negative_errors
 from sim.apiserver.builtin.parts import part
+from sim.apiserver.builtin.pod_diff import go_spec
 from sim.apiserver.builtin.pod_validation import template_errors
 from sim.apiserver.builtin.workloads import default_template
 from sim.apiserver.objects import Object
@@ -18,7 +19,8 @@ _UID: Final = "batch.kubernetes.io/controller-uid"
 _NAME: Final = "batch.kubernetes.io/job-name"
 _COUNTS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
-_FIXED: Final = ("completions", "selector", "template", "completionMode")
+_FIXED: Final = ("completions", "selector", "completionMode")
+_PLACEMENT: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
 
 
 class JobStrategy(Generational):
@@ -80,9 +82,10 @@ class JobStrategy(Generational):
         spec, was = obj["spec"], old["spec"]
         out = negative_errors("spec", spec, _COUNTS)
         for key in _FIXED:
-            if spec.get(key) != was.get(key) and not (key == "template" and was.get("suspend")):
-                path = "spec.template.spec" if key == "template" else f"spec.{key}"
-                out.append(invalid(path, spec.get(key), "field is immutable"))
+            if spec.get(key) != was.get(key):
+                out.append(invalid(f"spec.{key}", spec.get(key), "field is immutable"))
+        if _fixed_part(spec["template"], was) != _fixed_part(was["template"], was):
+            out.append(invalid("spec.template.spec", go_spec(spec["template"]["spec"]), "field is immutable"))
         return out
 
 
@@ -126,6 +129,14 @@ class CronJobStrategy(Generational):
 
     def validate_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> list[FieldError]:
         return [] if subresource else self.validate_create(ctx, obj)
+
+
+def _fixed_part(template: Object, job: Object) -> Object:
+    """What may not change of a template: of a suspended job everything but where its pods may run."""
+    if not job.get("suspend"):
+        return template
+    spec = {k: v for k, v in template["spec"].items() if k not in _PLACEMENT}
+    return {"spec": spec}
 
 
 def _default_spec(spec: Object) -> None:

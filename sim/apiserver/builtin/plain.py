@@ -22,6 +22,7 @@ __all__ = (
     "fill_quota",
     "fill_storage_class",
     "fill_webhooks",
+    "ingress_errors",
     "slice_errors",
 )
 
@@ -174,6 +175,20 @@ def slice_errors(obj: Object) -> list[FieldError]:
         if kind != "FQDN":
             out += [invalid(f"endpoints[{i}].addresses[{j}]", a, _IP_TEXT) for j, a in enumerate(addresses) if not _is_ip(a)]
     return out
+
+
+def ingress_errors(obj: Object) -> list[FieldError]:
+    """Of an Ingress: that it has rules, and what kind of path each is."""
+    spec = part(obj, "spec")
+    rules = items(spec, "rules")
+    if not rules and not spec.get("defaultBackend"):
+        return [invalid("spec", None, "either `defaultBackend` or `rules` must be specified")]
+    return [
+        required(f"spec.rules[{i}].http.paths[{j}].pathType", "pathType must be specified")
+        for i, rule in enumerate(rules)
+        for j, path in enumerate(items(part(rule, "http"), "paths"))
+        if not path.get("pathType")
+    ]
 
 
 def fill_endpoints(obj: Object) -> None:

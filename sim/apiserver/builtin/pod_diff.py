@@ -1,4 +1,4 @@
-"""The diff in the refusal of a pod update: of the server's inner form of a pod spec, which prints every field there is."""
+"""Diffs in refusals of updates: of the server's inner form of specs, which prints every field there is."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, Final
 from sim.apiserver.builtin.parts import part
 from sim.apiserver.objects import Object, as_map
 
-__all__ = ("spec_diff",)
+__all__ = ("claim_diff", "go_spec", "spec_diff")
 
 _STRUCTS: Final[Mapping[str, str]] = {
     "PodSpec": (
@@ -39,6 +39,10 @@ _STRUCTS: Final[Mapping[str, str]] = {
         "PersistentVolumeClaim:ClaimVolume RBD Quobyte FlexVolume Cinder CephFS Flocker DownwardAPI FC AzureFile ConfigMap:MapVolume "
         "VsphereVolume AzureDisk PhotonPersistentDisk Projected PortworxVolume ScaleIO StorageOS CSI Ephemeral Image"
     ),
+    "ClaimSpec": (
+        "AccessModes Selector Resources:Amounts VolumeName=s StorageClassName VolumeMode DataSource DataSourceRef VolumeAttributesClassName"
+    ),
+    "Amounts": "Limits Requests",
     "HostPath": "Path=s Type",
     "EmptyDir": "Medium=s SizeLimit",
     "SecretVolume": "SecretName=s Items DefaultMode Optional",
@@ -97,8 +101,22 @@ _LINES_AROUND: Final = 3
 
 
 def spec_diff(old: Object, new: Object) -> str:
-    """A unified diff without a header, ending in a line break."""
-    lines = [json.dumps(_struct("PodSpec", _moved(spec)), indent=1, ensure_ascii=False).splitlines() for spec in (old, new)]
+    """A unified diff of pod specs without a header, ending in a line break."""
+    return _diff(go_spec(old), go_spec(new))
+
+
+def claim_diff(old: Object, new: Object) -> str:
+    """The same of specs of PersistentVolumeClaims."""
+    return _diff(_struct("ClaimSpec", old), _struct("ClaimSpec", new))
+
+
+def go_spec(spec: Object) -> Object:
+    """A pod spec in the inner form."""
+    return _struct("PodSpec", _moved(spec))
+
+
+def _diff(old: Object, new: Object) -> str:
+    lines = [json.dumps(spec, indent=1, ensure_ascii=False).splitlines() for spec in (old, new)]
     hunks = list(unified_diff(lines[0], lines[1], n=_LINES_AROUND, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in hunks)
 

@@ -86,8 +86,8 @@ class LeaseStrategy(Builtin):
         return self.validate_create(ctx, obj)
 
 
-class PriorityStrategy(Generational):
-    """PriorityClasses, of which only the description and globalDefault change."""
+class PriorityStrategy(Builtin):
+    """PriorityClasses, of which only the description and globalDefault change. Their generation stays 1."""
 
     name_check = staticmethod(subdomain_name)
 
@@ -96,6 +96,9 @@ class PriorityStrategy(Generational):
         obj["preemptionPolicy"] = obj.get("preemptionPolicy") or "PreemptLowerPriority"
         if obj.get("globalDefault") is False:
             del obj["globalDefault"]
+
+    def prepare_create(self, ctx: Context, obj: Object) -> None:
+        obj["metadata"]["generation"] = 1
 
     def validate_create(self, ctx: Context, obj: Object) -> list[FieldError]:
         name: str = obj["metadata"].get("name", "")

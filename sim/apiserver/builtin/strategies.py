@@ -8,7 +8,7 @@ from sim.apiserver.builtin.autoscaling import AutoscalerStrategy
 from sim.apiserver.builtin.cluster import NamespaceStrategy, NodeStrategy
 from sim.apiserver.builtin.config import ConfigMapStrategy, SecretStrategy, issue_token
 from sim.apiserver.builtin.devices import ClaimTemplateStrategy, DeviceClaimStrategy
-from sim.apiserver.builtin.events import EventStrategy
+from sim.apiserver.builtin.events import EventStrategy, NewEventStrategy
 from sim.apiserver.builtin.jobs import CronJobStrategy, JobStrategy
 from sim.apiserver.builtin.plain import (
     Plain,
@@ -20,6 +20,7 @@ from sim.apiserver.builtin.plain import (
     fill_quota,
     fill_storage_class,
     fill_webhooks,
+    ingress_errors,
     slice_errors,
 )
 from sim.apiserver.builtin.pod_actions import bind, evict
@@ -94,9 +95,9 @@ STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
     ("batch", "jobs"): JobStrategy(),
     ("coordination.k8s.io", "leases"): LeaseStrategy(may_create_on_update=True, may_update_unconditionally=False),
     ("discovery.k8s.io", "endpointslices"): Plain(fill_endpoint_slice, slice_errors, fixed=("addressType",), counts=True),
-    ("events.k8s.io", "events"): EventStrategy(may_create_on_update=True),
+    ("events.k8s.io", "events"): NewEventStrategy(may_create_on_update=True),
     (_NETWORK, "ingressclasses"): Plain(counts=True),
-    (_NETWORK, "ingresses"): Plain(status={"loadBalancer": {}}, counts=True),
+    (_NETWORK, "ingresses"): Plain(check=ingress_errors, status={"loadBalancer": {}}, counts=True),
     (_NETWORK, "networkpolicies"): Plain(fill_network_policy, counts=True),
     (_NETWORK, "servicecidrs"): Plain(status={}),
     ("node.k8s.io", "runtimeclasses"): Plain(

@@ -9,6 +9,7 @@ from sim.apiserver.builtin.base import Builtin
 from sim.apiserver.builtin.failures import forbidden_change
 from sim.apiserver.builtin.names import bad_subdomain, subdomain_name
 from sim.apiserver.builtin.parts import part
+from sim.apiserver.builtin.pod_diff import claim_diff
 from sim.apiserver.builtin.volume_defaults import default_claim_spec, default_volume
 from sim.apiserver.metadata import timestamp
 from sim.apiserver.objects import Object
@@ -62,7 +63,7 @@ class ClaimStrategy(Builtin):
                     allowed.pop(key, None)
         if part(old, "status").get("phase") == "Bound":
             allowed["resources"] = was["resources"]
-        return out if allowed == was else [*out, forbidden_change("spec", _FROZEN)]
+        return out if allowed == was else [*out, forbidden_change("spec", _FROZEN + claim_diff(was, allowed))]
 
 
 class VolumeStrategy(Builtin):
