@@ -28,7 +28,7 @@ from sim.cluster.calls import CallRecord
 from sim.cluster.clock import SimClock
 from sim.cluster.network import Network
 from sim.cluster.process import ProcessKind, Program, SimProcess
-from sim.faults.desk import FaultDesk
+from sim.faults.desk import UNCOUNTED, FaultDesk
 from sim.faults.plan import Fault, FaultKind
 from sim.invariants.inspector import Inspector
 from sim.invariants.violation import InvariantViolated
@@ -38,7 +38,7 @@ from sim.nodes.actions import Nodes
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import NodeSpec
 
-__all__ = ("Cluster", "RequestRefused", "Setup")
+__all__ = ("NAMESPACE", "Cluster", "RequestRefused", "Setup")
 
 NAMESPACE = "default"
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
@@ -65,7 +65,7 @@ class Setup:
 
 class Cluster:
     """Use as an async context manager on a SimLoop. `seed` decides uids, latencies and jitter. `log`: one line for each request of our
-    processes, each change of an object and each fault.
+    processes, each change of an object and each fault. `writes`: answered ones by process, without those of leases and events.
     """
 
     def __init__(self, setup: Setup, seed: int = 0, faults: Sequence[Fault] = ()) -> None:
@@ -75,6 +75,7 @@ class Cluster:
         self.server = ApiServer(self.clock, Random(f"{seed}/server"))  # noqa: S311 - uids of a simulation
         self.desk = FaultDesk(faults, self._disturbed)
         self.log: list[str] = []
+        self.writes: dict[str, int] = {}
         self.inspector = Inspector(self.server.lookup, self._loop.time)
         rng = Random(f"{seed}/network")  # noqa: S311 - latencies of a simulation
         self.network = Network(self.server, self.desk, rng, self._crash, self.inspector.sent, self._done)
@@ -129,6 +130,8 @@ class Cluster:
 
     def _done(self, record: CallRecord) -> None:
         self._note(f"{record.process} {record.verb} {record.path} -> {record.status}")
+        if record.is_write and record.target.plural not in UNCOUNTED:
+            self.writes[record.process] = self.writes.get(record.process, 0) + 1
         self.inspector.done(record)
 
     def _disturbed(self, fault: Fault) -> None:
@@ -251,6 +254,12 @@ class Cluster:
         if answer.status >= 300:
             raise RequestRefused(f"{method} {path}: {answer.status} {answer.body.decode()}")
         return msgspec.json.decode(answer.body)
+
+    async def listed(self, group: str, version: str, plural: str) -> Sequence[Object]:
+        """Objects as a client gets them, with managedFields."""
+        answer = await self.request("GET", path_of(group, version, plural, NAMESPACE, "").rstrip("/"))
+        kind = answer["kind"].removesuffix("List")
+        return [{"kind": kind, **item} for item in answer["items"]]
 
     def objects(self, group: str, plural: str, namespace: str = NAMESPACE) -> Sequence[Object]:
         """Stored objects, by name. Not to be changed."""

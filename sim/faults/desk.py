@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sim.faults.plan import CALLS, STREAMS, Fault, FaultKind
 
-__all__ = ("READS", "CallFaults", "FaultDesk", "StreamFaults")
+__all__ = ("READS", "UNCOUNTED", "CallFaults", "FaultDesk", "StreamFaults")
 
 READS = frozenset({"get", "list", "watch"})
 UNCOUNTED = frozenset({"leases", "events"})

@@ -1,0 +1,100 @@
+"""`grovekeeper sim`: runs the whole system in a simulated cluster with faults, many times, and reports the first broken promise."""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from cli.configuration import ConfigurationError, load_configuration
+from cli.programs import PROGRAMS
+from sim.cluster.cluster import Setup
+from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind, parse
+from sim.sweeps.runner import Result, drawn, run_scenario, shrunk
+from sim.sweeps.scenarios import SCENARIOS
+
+__all__ = ("add_parser", "run")
+
+FAILED, INVALID = 1, 4
+EVENTS = 50
+PROGRESS_S = 10.0
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command to the argument parser of `grovekeeper`."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "sim",
+        help="run everything in a simulated cluster with faults",
+        description="Runs controllers and scheduler with an embedded API server, simulated nodes and virtual time, once for each seed, and "
+        "checks the invariants after every step. The same arguments always give the same run. Exit code 1 when a promise was broken.",
+    )
+    parser.add_argument("--config", metavar="FILE", help="OperatorConfiguration; upstream's defaults without it")
+    parser.add_argument("--scenario", action="append", choices=sorted(SCENARIOS), help="may be repeated (default: all, in turn)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--seeds", type=int, default=1, help="how many (default 1)")
+    kinds_help = f"comma-separated kinds to draw from, `all` or `none` (default: {','.join(DEFAULT_KINDS)})"
+    parser.add_argument("--faults", default="", metavar="KINDS", help=kinds_help)
+    parser.add_argument("--count", type=int, default=6, help="faults drawn for each seed (default 6)")
+    fault_help = "one fault, such as 'crash process=controllers-0 nth=3'; may be repeated; then none are drawn"
+    parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help=fault_help)
+    parser.add_argument("--replicas", type=int, default=2, help="processes of each component (default 2)")
+    parser.add_argument("--log", action="store_true", help="print the event log of each run")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """0: all seeds went well; 1: one did not; 4: the arguments cannot be used."""
+    try:
+        config = load_configuration(options.config)
+        kinds = kinds_of(options.faults)
+        given = [parse(text) for text in options.fault]
+    except (ConfigurationError, ValueError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return INVALID
+    logging.disable(logging.CRITICAL)
+    setup = Setup(PROGRAMS, config, replicas=options.replicas)
+    names = options.scenario or list(SCENARIOS)
+    started = told = time.monotonic()
+    virtual_s = 0.0
+    for done, seed in enumerate(range(options.seed, options.seed + options.seeds), 1):
+        name = names[seed % len(names)]
+        faults = given or drawn(setup, SCENARIOS[name], seed, kinds, options.count)
+        result = run_scenario(setup, name, seed, faults)
+        virtual_s += result.seconds
+        if options.log:
+            print("\n".join(result.log))
+        if result.violation is not None:
+            report(options, setup, name, seed, faults, result)
+            return FAILED
+        if time.monotonic() - told > PROGRESS_S:
+            told = time.monotonic()
+            print(f"{done} of {options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {told - started:.0f} s", flush=True)
+    print(f"{options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {time.monotonic() - started:.1f} s: every promise was kept")
+    return 0
+
+
+def kinds_of(text: str) -> tuple[FaultKind, ...]:
+    """Raises ValueError."""
+    if text in ("", "all", "none"):
+        return {"": DEFAULT_KINDS, "all": tuple(FaultKind), "none": ()}[text]
+    return tuple(FaultKind(kind) for kind in text.split(","))
+
+
+def report(options: argparse.Namespace, setup: Setup, name: str, seed: int, faults: Sequence[Fault], result: Result) -> None:
+    """Prints what broke, with as few faults as show it."""
+    assert result.violation is not None  # noqa: S101 - the caller has looked
+    broken = result.violation.invariant
+    print(f"seed {seed}, scenario {name}: {result.violation}", flush=True)
+
+    def fails(some: Sequence[Fault]) -> bool:
+        again = run_scenario(setup, name, seed, some)
+        return again.violation is not None and again.violation.invariant == broken
+
+    needed = shrunk(faults, fails)
+    last = run_scenario(setup, name, seed, needed)
+    print(f"\nwith {len(needed)} of {len(faults)} faults: {last.violation}\n\nthe last {EVENTS} events:")
+    print("\n".join(f"  {line}" for line in last.log[-EVENTS:]))
+    flags = " ".join(f"--fault '{fault}'" for fault in needed) or "--faults none"
+    config = f" --config {options.config}" if options.config else ""
+    print(f"\nto run this again:\n  grovekeeper sim{config} --scenario {name} --seed {seed} --replicas {options.replicas} {flags}")
