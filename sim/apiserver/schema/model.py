@@ -40,16 +40,19 @@ class Rule:
 class Schema:
     """One node. Nodes may refer to each other in cycles (JSONSchemaProps does), so never walk a schema without an object beside it.
 
-    type: "object", "array", "string", "integer", "number", "boolean", or "" for anything. `values`: schema of the values of a map
-    (additionalProperties). list_type, list_keys, is_atomic_map: x-kubernetes-list-type, -list-map-keys, -map-type; lists without a type
-    are atomic for server-side apply. is_open: x-kubernetes-preserve-unknown-fields. patch_strategy, patch_key: of strategic merge patches,
-    with several strategies as written ("merge,retainKeys"). has_rules: whether the node or one below it has rules; has_bounds: whether
-    `source` restricts values beyond their type. defaults: those of `properties`, by key. `source` is the node as it was written, for everything that is rarely asked:
-    pattern, enum, bounds, description.
+    name: of the Go type of a built-in kind, such as Container. type: "object", "array", "string", "integer", "number", "boolean", or ""
+    for anything. `values`: schema of the values of a map (additionalProperties). list_type, list_keys, is_atomic_map:
+    x-kubernetes-list-type, -list-map-keys, -map-type; lists without a type are atomic for server-side apply. is_open:
+    x-kubernetes-preserve-unknown-fields. patch_strategy, patch_key: of strategic merge patches, with several strategies as written
+    ("merge,retainKeys"). has_rules, has_casts: whether the node or one below it has rules, or values that rules see in another form than
+    JSON's (timestamps, doubles); has_bounds: whether `source` restricts values beyond their type. logic: allOf, anyOf, oneOf, not.
+    defaults: those of `properties`, by key. `source` is the node as it was written, for everything that is rarely asked: pattern, enum,
+    bounds, description.
     """
 
     type: str = ""
     format: str = ""
+    name: str = ""
     properties: dict[str, "Schema"] = field(default_factory=dict[str, "Schema"])
     required: tuple[str, ...] = ()
     values: "Schema | None" = None
@@ -67,6 +70,8 @@ class Schema:
     rules: tuple[Rule, ...] = ()
     has_rules: bool = False
     has_bounds: bool = False
+    has_casts: bool = False
+    logic: dict[str, tuple["Schema", ...]] = field(default_factory=dict[str, tuple["Schema", ...]])
     defaults: dict[str, Any] = field(default_factory=dict[str, Any])
     source: Object = field(default_factory=dict[str, Any])
 

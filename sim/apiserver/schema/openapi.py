@@ -34,7 +34,7 @@ def _named(name: str, schemas: Mapping[str, Object], known: dict[str, Schema]) -
     found = known.get(name)
     if found is None:
         node = schemas[name]
-        found = known[name] = replace(_bare(node), **_SPECIAL.get(name, {}))
+        found = known[name] = replace(_bare(node), name=name.rpartition(".")[2], **_SPECIAL.get(name, {}))
         if not found.type and not found.format:
             found.is_open = True
         _fill(found, node, schemas, known)

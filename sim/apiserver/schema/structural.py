@@ -1,18 +1,29 @@
 """Compiles the structural schemas of CustomResourceDefinitions."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# JSON data is told apart by isinstance, which says nothing about what is inside.
+
+from typing import Final
+
 from sim.apiserver.objects import Object
 from sim.apiserver.schema.builtin import object_meta
+from sim.apiserver.schema.formats import FORMATS
 from sim.apiserver.schema.model import ABSENT, ANY, Schema
+from sim.apiserver.schema.rules import CAST_FORMATS, compile_rules
 
 __all__ = ("compile_structural", "with_identity")
 
-_TEXT = Schema(type="string")
+_TEXT: Final = Schema(type="string")
+_BOUNDS: Final = frozenset(
+    {"enum", "maximum", "minimum", "multipleOf", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
+     "maxProperties", "minProperties", "allOf", "anyOf", "oneOf", "not"}
+)  # fmt: skip
 
 
 def compile_structural(node: Object) -> Schema:
-    """The schema that a CRD's openAPIV3Schema (or a part of one) describes. Total on anything that passed the checks of CRDs.
+    """The schema that a CRD's openAPIV3Schema (or a part of one) describes. Embedded resources get apiVersion, kind and metadata.
 
-    Embedded resources get apiVersion, kind and metadata.
+    Raises CelSyntaxError for a rule that does not compile; total on anything else that passed `validate_crd`.
     """
     values: Object | bool | None = node.get("additionalProperties")
     items: Object | None = node.get("items")
@@ -31,11 +42,25 @@ def compile_structural(node: Object) -> Schema:
         is_embedded=node.get("x-kubernetes-embedded-resource", False),
         is_nullable=node.get("nullable", False),
         default=node.get("default", ABSENT),
+        logic={key: tuple(compile_structural(branch) for branch in node[key]) for key in ("allOf", "anyOf", "oneOf") if key in node},
+        has_bounds=not _BOUNDS.isdisjoint(node) or node.get("format", "").replace("-", "") in FORMATS or node.get("type") == "integer",
         source=node,
     )
+    if "not" in node:
+        schema.logic["not"] = (compile_structural(node["not"]),)
+    _complete(schema)
+    return schema
+
+
+def _complete(schema: Schema) -> None:
+    """What depends on the nodes below."""
     if schema.is_embedded:
         with_identity(schema)
-    return schema
+    below = [*schema.properties.values(), *([schema.values] if schema.values else []), *([schema.items] if schema.items else [])]
+    schema.defaults = {key: child.default for key, child in schema.properties.items() if child.default is not ABSENT}
+    schema.has_casts = schema.type == "number" or schema.format in CAST_FORMATS or any(child.has_casts for child in below)
+    schema.rules = compile_rules(schema)
+    schema.has_rules = bool(schema.rules) or any(child.has_rules for child in below)
 
 
 def with_identity(schema: Schema) -> None:

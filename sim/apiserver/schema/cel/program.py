@@ -1,0 +1,54 @@
+"""Expressions ready to run."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from sim.apiserver.schema.cel.evaluate import build
+from sim.apiserver.schema.cel.syntax import CelSyntaxError, Node, parse
+from sim.apiserver.schema.cel.typing import check_fields
+from sim.apiserver.schema.cel.values import CelError
+from sim.apiserver.schema.model import Schema
+
+__all__ = ("Program", "compiled", "reads")
+
+Program: TypeAlias = Callable[[Any, Any], Any]
+"""Of self and oldSelf."""
+_NAMES = frozenset({"self", "oldSelf"})
+
+
+def compiled(source: str, schema: Schema | None = None, optional_old_self: bool = False) -> Program:
+    """The expression as a function; it raises CelError. `schema`: of self, against which fields are checked.
+
+    Raises CelSyntaxError with the complaint as the real compiler prints it.
+    """
+    try:
+        tree = parse(source)
+        closure = build(tree, _NAMES)
+        if schema is not None:
+            check_fields(tree, schema, optional_old_self)
+    except CelSyntaxError as error:
+        raise CelSyntaxError(_located(source, str(error), error.at), error.at) from None
+
+    def run(value: Any, old: Any) -> Any:
+        try:
+            return closure({"self": value, "oldSelf": old})
+        except RecursionError:
+            raise CelError("expression is nested too deeply") from None
+
+    return run
+
+
+def reads(source: str, name: str) -> bool:
+    """Whether a valid expression uses a variable."""
+
+    def used(node: Node) -> bool:
+        return (node.kind == "name" and node.value == name) or any(used(arg) for arg in node.args)
+
+    return used(parse(source))
+
+
+def _located(source: str, message: str, at: int) -> str:
+    line = source.count("\n", 0, at)
+    column = at - (source.rfind("\n", 0, at) + 1)
+    text = source.split("\n")[line]
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {message}\n | {text}\n | {'.' * column}^"

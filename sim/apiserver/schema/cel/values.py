@@ -1,0 +1,109 @@
+"""Values of CEL beyond those that JSON and Python have, and what is true for all of them: equality, order, type names."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# Values of expressions have no static type: functions get whatever an expression gives them, and fail when it does not fit.
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeAlias
+
+__all__ = (
+    "NO_VALUE",
+    "CelError",
+    "Closure",
+    "Optional",
+    "Scope",
+    "TypeValue",
+    "checked_int",
+    "compare",
+    "equal",
+    "no_overload",
+    "type_name",
+)
+
+_MAX, _MIN = 2**63 - 1, -(2**63)
+
+
+Scope: TypeAlias = dict[str, Any]
+"""Variables by name."""
+Closure: TypeAlias = Callable[[Scope], Any]
+"""A compiled part of an expression."""
+
+
+class CelError(ValueError):
+    """An evaluation that failed, in the words of the real evaluator."""
+
+
+def no_overload() -> CelError:
+    return CelError("no such overload")
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be missing."""
+
+    has_value: bool = False
+    value: Any = None
+
+
+NO_VALUE: Final = Optional()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value: what type() answers."""
+
+    name: str
+
+
+_NAMES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    list: "list",
+    dict: "map",
+    datetime: "google.protobuf.Timestamp",
+    timedelta: "google.protobuf.Duration",
+    type(None): "null_type",
+    Optional: "optional_type",
+    TypeValue: "type",
+}
+
+
+def type_name(value: Any) -> str:
+    return _NAMES.get(type(value)) or f"kubernetes.{type(value).__name__}"
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Equality: numbers across types, never a bool with a number, lists and maps by their members."""
+    kind = type(a)
+    if kind is not type(b):
+        return kind in (int, float) and type(b) in (int, float) and a == b
+    if kind is list:
+        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+    if kind is dict:
+        return len(a) == len(b) and all(k in b and equal(v, b[k]) for k, v in a.items())
+    if kind is Optional:
+        return a.has_value == b.has_value and equal(a.value, b.value)
+    return bool(a == b)
+
+
+def compare(a: Any, b: Any) -> int:
+    """-1, 0 or 1; raises CelError for what has no order."""
+    kind, other = type(a), type(b)
+    if kind is not other and not (kind in (int, float) and other in (int, float)):
+        raise no_overload()
+    if kind not in (bool, int, float, str, bytes, datetime, timedelta) and not hasattr(a, "__lt__"):
+        raise no_overload()
+    if kind in (list, dict) or a is None:
+        raise no_overload()
+    return -1 if a < b else 1 if a > b else 0
+
+
+def checked_int(value: int) -> int:
+    if _MIN <= value <= _MAX:
+        return value
+    raise CelError("integer overflow")

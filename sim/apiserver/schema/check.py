@@ -1,0 +1,49 @@
+"""Everything that is asked of an object and its schema, under one name."""
+
+from typing import Any, Final
+
+from api.fielderrors import ErrorKind, FieldError, invalid
+from sim.apiserver.objects import Object
+from sim.apiserver.schema.decode import decode_json, decode_yaml
+from sim.apiserver.schema.embedded import check_embedded, embedded_problem
+from sim.apiserver.schema.fields import drop_nulls, fill_defaults, prune, strict_text, unknown_fields
+from sim.apiserver.schema.gotypes import built_in_problem, meta_problem
+from sim.apiserver.schema.lists import check_lists
+from sim.apiserver.schema.model import ABSENT, Schema
+from sim.apiserver.schema.rules import check_rules
+from sim.apiserver.schema.values import check_values
+
+__all__ = ("decode_json", "decode_yaml", "drop_nulls", "embedded_problem", "fill_defaults", "prune", "strict_text", "type_errors",
+           "unknown_fields", "validate")  # fmt: skip
+
+_BLOCKING: Final = frozenset({ErrorKind.REQUIRED, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY, ErrorKind.TYPE_INVALID, ErrorKind.NOT_SUPPORTED})
+_SKIPPED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+)
+
+
+def type_errors(obj: Object, schema: Schema, kind: str, api_version: str) -> str:
+    """Why the object cannot be decoded into its type: the text of a 400, or "". Of custom resources only metadata has a type, and
+    embedded objects have."""
+    is_custom = not schema.name
+    problem = meta_problem(obj.get("metadata")) or embedded_problem(obj, schema) if is_custom else built_in_problem(obj, schema, kind)
+    return f'{kind} in version "{api_version.rpartition("/")[2]}" cannot be handled as a {kind}: {problem}' if problem else ""
+
+
+def validate(obj: Object, schema: Schema, old: Any = ABSENT) -> list[FieldError]:
+    """Errors of a custom resource against its schema: values, embedded objects, duplicates in lists, rules. `old`: what it replaces.
+
+    `metadata` is not looked at. Total: never raises, whatever the object.
+    """
+    before = old
+    errors = check_values(obj, schema, "", before)
+    errors += check_embedded(obj, schema)
+    doubled = list(check_lists(obj, schema))
+    if doubled and (before is ABSENT or not any(True for _ in check_lists(before, schema))):
+        errors += doubled
+    if schema.has_rules:
+        if any(e.kind in _BLOCKING for e in errors):
+            errors.append(invalid("<nil>", None, _SKIPPED))
+        else:
+            errors += check_rules(obj, schema, "", before)
+    return errors

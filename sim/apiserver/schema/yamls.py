@@ -1,0 +1,80 @@
+"""YAML to JSON data as the server reads it: first document only, YAML 1.1 scalars, no timestamps, duplicates noted, aliases limited."""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# JSON data is told apart by isinstance, which says nothing about what is inside.
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+__all__ = ("Yaml", "load_yaml")
+
+_MAX_NODES: Final = 1_000_000
+_MAX_DEPTH: Final = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Yaml:
+    """`duplicates`: keys that are set again, with the line."""
+
+    value: Any
+    duplicates: list[tuple[str, int]]
+
+
+class _Resolver(yaml.SafeLoader):
+    """JSON has no dates: what looks like one stays a text."""
+
+
+_Resolver.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:timestamp"]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load_yaml(body: bytes) -> Yaml:
+    """Raises yaml.YAMLError, and ValueError for what is too large or too deep."""
+    loader = _Resolver(body)
+    try:
+        loader.check_node()
+        node = loader.get_node() if loader.check_node() else None
+        reader = _Reader(loader)
+        return Yaml(None if node is None else reader.read(node, 0), reader.duplicates)
+    finally:
+        loader.dispose()
+
+
+class _Reader:
+    def __init__(self, loader: _Resolver) -> None:
+        self.loader = loader
+        self.duplicates: list[tuple[str, int]] = []
+        self.count = 0
+
+    def read(self, node: yaml.Node, depth: int) -> Any:
+        self.count += 1
+        if self.count > _MAX_NODES:
+            raise ValueError("document contains excessive aliasing")
+        if depth > _MAX_DEPTH:
+            raise ValueError("exceeded max depth of 10000")
+        if isinstance(node, yaml.MappingNode):
+            self.loader.flatten_mapping(node)
+            return self._map(node, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(item, depth + 1) for item in node.value]
+        value = self.loader.construct_object(node)
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+    def _map(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = _text(self.read(key_node, depth + 1))
+            if key in out:
+                self.duplicates.append((key, key_node.start_mark.line + 1))
+            out[key] = self.read(value_node, depth + 1)
+        return out
+
+
+def _text(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return "null" if key is None else key if isinstance(key, str) else str(key)
