@@ -19,6 +19,11 @@ help: ## list the targets
 test: $(READY) ## run all tests that need no Kubernetes binaries
 	$(PYTHON) -m pytest tests $(ARGS)
 
+SEEDS ?= 200
+.PHONY: sim
+sim: $(READY) ## run SEEDS simulations with faults (200)
+	$(PYTHON) -m cli.main sim --config manifests/config/controllers.yaml --seeds $(SEEDS) $(ARGS)
+
 .PHONY: e2e
 e2e: $(READY) ## run the tests against a real API server
 	$(PYTHON) -m pytest -p no:randomly e2e $(ARGS)
