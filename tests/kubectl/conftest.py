@@ -17,6 +17,7 @@ import pytest
 
 from hack.kube.binaries import BinariesMissing
 from hack.kube.kubectl import KUBECTL_VERSIONS, find_kubectl
+from sim.apiserver.front.certificate import write_certificate
 from sim.apiserver.front.kubeconfig import write_kubeconfig
 from sim.apiserver.front.listener import Listener
 from tests.kubectl.program import Kubectl
@@ -72,8 +73,9 @@ class Background:
 
         server = ApiServer(WallClock(), Random(1))  # noqa: S311 - no secrets come from it
         await bootstrap(server)
-        async with Listener(server.handle, token=TOKEN) as listener:
-            write_kubeconfig(self._kubeconfig, listener.url, TOKEN)
+        context, trusted = write_certificate(self._kubeconfig.parent)
+        async with Listener(server.handle, token=TOKEN, tls=context) as listener:
+            write_kubeconfig(self._kubeconfig, listener.url, TOKEN, ca=trusted)
             self._ready.set()
             await self._done.wait()
 

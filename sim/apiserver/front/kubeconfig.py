@@ -8,7 +8,10 @@ __all__ = ("write_kubeconfig",)
 
 
 def write_kubeconfig(path: Path, server: str, token: str = "", *, ca: Path | None = None, name: str = "grovekeeper") -> None:
-    """One cluster, user and context, all of one `name`; readable by the owner only. Folders are made. `ca`: for https servers."""
+    """One cluster, user and context, all of one `name`; readable by the owner only. Folders are made.
+
+    `ca`: for https servers. kubectl leaves the token out of requests to http servers.
+    """
     cluster = {"server": server, **({"certificate-authority": str(ca.resolve())} if ca else {})}
     config = {
         "apiVersion": "v1",

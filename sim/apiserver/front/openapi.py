@@ -1,4 +1,7 @@
-"""OpenAPI v3 documents: what kubectl explains, validates and patches by. There is no OpenAPI v2."""
+"""OpenAPI v3 documents: what kubectl explains, validates and patches by. The document of OpenAPI v2 is there but empty.
+
+kubectl asks for v2 about kinds that v3 does not know, such as List, and leaves unchecked what it does not find there.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +28,11 @@ JSON_TYPES: Final = ("application/json", "application/yaml")
 # A document never changes under its address, because the address has its hash.
 FOREVER: Final = "public, immutable, max-age=31536000"
 
+TITLE: Final = "Kubernetes"
+VERSION: Final = "v1.36.3"
+OLD_TYPE: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+OLD_ANSWER_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
 Listed = Sequence[tuple[Resource, Version]]
 
 
@@ -45,6 +53,8 @@ class OpenApi:
             return None
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
+        if request.path == "/openapi/v2":
+            return _old(request.accept)
         if request.path == INDEX:
             return Answer(200, self._index(), "text/plain; charset=utf-8")
         place = request.path.removeprefix(f"{INDEX}/")
@@ -95,6 +105,23 @@ def _takes_json(accept: str) -> bool:
     return not accept or any(one in ("application/json", "application/*", "*/*") for one in media)
 
 
+def _old(accept: str) -> Answer:
+    info = {"title": TITLE, "version": VERSION}
+    if OLD_TYPE in accept:
+        # Fields of the message Document: swagger 1, info 2 with title 1 and version 2, paths 8.
+        return Answer(
+            200, _field(1, b"2.0") + _field(2, _field(1, TITLE.encode()) + _field(2, VERSION.encode())) + _field(8, b""), OLD_ANSWER_TYPE
+        )
+    if not _takes_json(accept):
+        return Answer(406, b"", headers={"Vary": "Accept"})
+    return Answer(200, msgspec.json.encode({"swagger": "2.0", "info": info, "paths": {}}))
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """A field of a protobuf message that has a length, which must be below 128."""
+    return bytes((number << 3 | 2, len(value))) + value
+
+
 def _spec(listed: Listed) -> Object:
     group, version = listed[0][0].group, listed[0][1].name
     try:
@@ -113,7 +140,7 @@ def _spec(listed: Listed) -> Object:
     paths: Object = {}
     for resource, served in listed:
         paths |= _paths(resource, served, names.get(resource.kind, ""))
-    info = {"title": "Kubernetes", "version": "v1.36.3"}
+    info = {"title": TITLE, "version": VERSION}
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 import yarl
 
+from sim.apiserver.front.certificate import write_certificate
 from sim.apiserver.front.kubeconfig import write_kubeconfig
 from sim.apiserver.front.listener import MAX_BODY, Listener
 from sim.apiserver.requests import ADMIN, Answer, Request, Stream, User
@@ -166,6 +168,19 @@ async def test_closing_ends_streams_at_once_and_waits_for_answers() -> None:
         assert await (await slow).read() == b"done"
         with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(f"{listener.url}/later")
+
+
+async def test_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
+    context, trusted = write_certificate(tmp_path / "tls")
+    assert (tmp_path / "tls" / "server.key").stat().st_mode & 0o077 == 0
+    client = ssl.create_default_context(cafile=trusted)
+    async with (
+        Listener(Echo(), tls=context) as listener,
+        aiohttp.ClientSession() as session,
+        session.get(f"{listener.url}/api", ssl=client) as answer,
+    ):
+        assert listener.url.startswith("https://127.0.0.1:")
+        assert await answer.read() == b"/api"
 
 
 def test_the_kubeconfig_names_server_and_token(tmp_path: Path) -> None:

@@ -93,13 +93,20 @@ def test_an_old_hash_leads_to_the_document_that_is() -> None:
 
 
 def test_what_is_not_served() -> None:
-    assert get("/openapi/v2").status == 404
     assert get("/openapi/v3/apis/nope/v1").status == 404
     assert get("/openapi/v3/api/v1", accept="application/com.github.proto-openapi.spec.v3@v1.0+protobuf").status == 406
     assert OPENAPI.answer(Request("GET", "/api")) is None
     with pytest.raises(StatusError) as caught:
         OPENAPI.answer(Request("POST", "/openapi/v3"))
     assert caught.value.code == 405
+
+
+def test_the_old_document_is_empty() -> None:
+    assert json.loads(get("/openapi/v2").body)["paths"] == {}
+    binary = get("/openapi/v2", accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+    assert binary.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert binary.body == b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3B\x00"
+    assert get("/openapi/v2", accept="text/plain").status == 406
 
 
 def test_the_hash_changes_with_the_schema() -> None:
