@@ -5,18 +5,17 @@ import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
-from api.operatorconfig import OperatorConfiguration
 from api.plan import Manifest
 from cli.checking import read_into
 from cli.configuration import load_configuration
 from cli.manifests import ManifestError, load
 from cli.world import World
 from controllers.runtime.observability import configure_logging
-from sim.demo.place import Place, PlaceError, occupied
+from sim.demo.place import PlaceError, occupied
 from sim.kubelet.parts import mapping
 from sim.nodes.specs import uniform_nodes
 
@@ -26,6 +25,14 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 MANIFESTS = Path(__file__).parents[1] / "manifests"
 STATE = Path(".grovekeeper")
 MAX_NODES, MAX_GPUS, MAX_PORT = 5000, 1000, 65535
+
+
+class Course(Protocol):
+    """See cli.show.Show."""
+
+    is_up: bool
+
+    async def run(self, *, stays: bool) -> int: ...
 
 
 def add_parser(commands: Any) -> None:
@@ -75,10 +82,15 @@ def run(options: argparse.Namespace) -> int:
     if checked.errors:
         sys.stderr.write("".join(f"{subject}: {error}\n" for subject, error in checked.errors))
         return INVALID
+    from cli.show import Show  # late, because it takes a second: help and mistakes need nothing of it
+
+    specs = uniform_nodes(options.nodes, gpus=options.gpus, racks=min(options.racks, options.nodes))
+    crds = [m for _, m in load([str(MANIFESTS / "crds")])]
     try:
         with occupied(options.state) as place, place.log.open("w", encoding="utf-8") as log:
             configure_logging(config.log_level, "text", log)
-            return anyio.run(_until_stopped, options, place, config, inputs)
+            show = Show(place, config, specs, crds, [m for _, m in inputs], options.port, options.timeout)
+            return anyio.run(_until_stopped, show, not options.once)
     except PlaceError as error:
         return _fail(str(error), FAILED)
     except ExceptionGroup as group:
@@ -98,15 +110,8 @@ def _topology(samples: Path, manifests: Sequence[Manifest]) -> Iterable[tuple[st
     return [(file, m) for file, m in load([str(samples / "topology.yaml")]) if (m["kind"], m["metadata"]["name"]) not in given]
 
 
-async def _until_stopped(
-    options: argparse.Namespace, place: Place, config: OperatorConfiguration, inputs: Sequence[tuple[str, Manifest]]
-) -> int:
+async def _until_stopped(show: Course, stays: bool) -> int:
     """Runs the show; a signal ends it at any moment, in order."""
-    from cli.show import Show  # late, because it takes a second: help and mistakes need nothing of it
-
-    specs = uniform_nodes(options.nodes, gpus=options.gpus, racks=min(options.racks, options.nodes))
-    crds = [m for _, m in load([str(MANIFESTS / "crds")])]
-    show = Show(place, config, specs, crds, inputs, options.port, options.timeout)
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with anyio.create_task_group() as tasks:
 
@@ -115,7 +120,7 @@ async def _until_stopped(
                     tasks.cancel_scope.cancel()
 
             tasks.start_soon(stop)
-            code = await show.run(stays=not options.once)
+            code = await show.run(stays=stays)
             tasks.cancel_scope.cancel()
             return code
     return 0 if show.is_up else INTERRUPTED

@@ -59,7 +59,7 @@ class Show:
         config: OperatorConfiguration,
         specs: Sequence[NodeSpec],
         crds: Sequence[Manifest],
-        inputs: Sequence[tuple[str, Manifest]],
+        inputs: Sequence[Manifest],
         port: int,
         timeout_s: float,
     ) -> None:
@@ -72,11 +72,11 @@ class Show:
         self._port = port
         self._timeout_s = timeout_s
         self._ended: list[str] = []
-        self._news = anyio.Event()
 
     async def run(self, *, stays: bool) -> int:
         """Exit code: 0 placed, 1 not, 4 the API server refuses the manifests."""
         begun = time.monotonic()
+        self._news = anyio.Event()
         async with running_cluster(SystemClock(), Random(), self._specs, BEHAVIOUR) as cluster:  # noqa: S311 - simulation
             token = secrets.token_urlsafe(24)
             tls = serving_context(self._place.certificate, self._place.key)
@@ -100,7 +100,7 @@ class Show:
         cancel = cluster.server.subscribe(lambda change: self._news.set())
         try:
             async with self._processes(cluster.server):
-                if not await self._create(cluster.server, [m for _, m in self._inputs], shown=True):
+                if not await self._create(cluster.server, self._inputs, shown=True):
                     return INVALID
                 code = await self._told(cluster.server.lookup, begun)
                 if stays and not self._ended:

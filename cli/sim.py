@@ -18,6 +18,8 @@ __all__ = ("add_parser", "run")
 
 FAILED, INVALID = 1, 4
 EVENTS = 50
+LEASES = "leases"
+"""Renewals are left out of the events that are shown."""
 PROGRESS_S = 10.0
 
 
@@ -94,7 +96,7 @@ def report(options: argparse.Namespace, setup: Setup, name: str, seed: int, faul
     needed = shrunk(faults, fails)
     last = run_scenario(setup, name, seed, needed)
     print(f"\nwith {len(needed)} of {len(faults)} faults: {last.violation}\n\nthe last {EVENTS} events:")
-    print("\n".join(f"  {line}" for line in last.log[-EVENTS:]))
+    print("\n".join(f"  {line}" for line in [line for line in last.log if LEASES not in line][-EVENTS:]))
     flags = " ".join(f"--fault '{fault}'" for fault in needed) or "--faults none"
     config = f" --config {options.config}" if options.config else ""
     print(f"\nto run this again:\n  grovekeeper sim{config} --scenario {name} --seed {seed} --replicas {options.replicas} {flags}")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import anyio.lowlevel
 import msgspec
 
 from api.plan import Manifest
@@ -25,7 +26,11 @@ class Loaded:
 
 async def create(server: ApiServer, manifests: Iterable[Manifest]) -> list[Loaded]:
     """Creates the objects in order, in namespace default where they name none; a namespace that is missing is made first."""
-    return [await _create(server, manifest) for manifest in manifests]
+    out: list[Loaded] = []
+    for manifest in manifests:
+        out.append(await _create(server, manifest))
+        await anyio.lowlevel.checkpoint()  # a large definition takes a while; signals get their turn between two
+    return out
 
 
 async def _create(server: ApiServer, manifest: Manifest) -> Loaded:
