@@ -11,7 +11,7 @@ from sim.apiserver.builtin.registry import builtin_resources
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.requests import ADMIN
 from sim.apiserver.resources import Context, Effect, Resource
-from sim.apiserver.status import StatusError, already_exists, invalid, not_found
+from sim.apiserver.status import already_exists, invalid, not_found
 
 __all__ = ("KindWorld", "merged")
 
@@ -100,20 +100,18 @@ class KindWorld:
     def act(self, plural: str, name: str, action: str, body: Object, namespace: str = "test") -> Effect:
         key = ("", plural, namespace, name)
         effect = RESOURCES["", plural].actions[action](self.ctx, self.objects[key], body)
+        self.carry_out(key, effect)
+        return effect
+
+    def carry_out(self, key: tuple[str, str, str, str], effect: Effect) -> None:
         if effect.changed is not None:
             self.objects[key] = effect.changed
         for group, other, obj in effect.others:
             self.objects[group, other, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = obj
         if effect.delete_options is not None:
             del self.objects[key]
-        return effect
 
     @staticmethod
     def _refuse(resource: Resource, name: str, errors: Sequence[Any]) -> None:
         if errors:
             raise invalid(resource.group, resource.kind, name, errors)
-
-
-def refusal(error: StatusError) -> tuple[int, str]:
-    """Code and message."""
-    return error.code, error.message
