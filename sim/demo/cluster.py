@@ -15,10 +15,14 @@ from sim.apiserver.server import ApiServer
 from sim.kubelet.behaviour import Behaviour
 from sim.kubelet.kubelet import Kubelet
 from sim.nodes.actions import Nodes
+from sim.nodes.heartbeats import Heartbeats
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import NodeSpec
 
 __all__ = ("Cluster", "running_cluster")
+
+HEARTBEATS_UP_TO = 100
+"""Nodes; their renewals would be most of the writes of a larger cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ async def running_cluster(
         for run in (Collector(server).run, NamespaceController(server).run, lifecycle.run, kubelet.run):
             tasks.start_soon(run)
         await nodes.create(specs)
+        if len(specs) <= HEARTBEATS_UP_TO:
+            tasks.start_soon(Heartbeats(server, clock, kubelet).run)
         try:
             yield Cluster(server, kubelet, nodes)
         finally:

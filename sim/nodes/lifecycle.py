@@ -18,11 +18,12 @@ from sim.kubelet.host import MERGE, STRATEGIC, Caller, Host, pod_path
 from sim.kubelet.parts import maps
 from sim.nodes.taints import OUT_OF_SERVICE, evicted_at, readiness_of, wanted_taints
 
-__all__ = ("GRACE_S", "ORPHAN_S", "NodeLifecycle")
+__all__ = ("GRACE_S", "LEASES", "LEASE_NAMESPACE", "ORPHAN_S", "NodeLifecycle")
 
 _LOG = logging.getLogger(__name__)
 
-PODS, NODES = ("", "pods"), ("", "nodes")
+PODS, NODES, LEASES = ("", "pods"), ("", "nodes"), ("coordination.k8s.io", "leases")
+LEASE_NAMESPACE = "kube-node-lease"
 GRACE_S = 40.0
 """Silence of a kubelet until its node counts as lost."""
 ORPHAN_S = 40.0
@@ -45,8 +46,10 @@ class NodeLifecycle:
         self._pods: dict[ObjectKey, Object] = {}
         self._on: dict[str, dict[ObjectKey, None]] = {}
         self._silent_since: dict[str, float] = {}
+        self._heard_at: dict[str, float] = {}
         self._gone_since: dict[str, float] = {}
         self._due: list[tuple[float, int, Subject]] = []
+        self._due_of: dict[Subject, float] = {}
         self._serial = 0
         self._dirty: dict[Subject, None] = {}
         self._wake = anyio.Event()
@@ -64,6 +67,8 @@ class NodeLifecycle:
     def hear(self, node: str) -> None:
         """The node's kubelet is heard of again."""
         self._silent_since.pop(node, None)
+        if node in self._heard_at:
+            self._heard_at[node] = anyio.current_time()
         self._mark(("node", ObjectKey("", node)))
 
     def _changed(self, change: Change) -> None:
@@ -71,10 +76,20 @@ class NodeLifecycle:
             self._see_pod(change.key, change.new.obj if change.new is not None else None)
         elif change.resource.place == NODES:
             self._see_node(change.key.name, change.new.obj if change.new is not None else None)
+        elif change.resource.place == LEASES and change.new is not None and change.key.namespace == LEASE_NAMESPACE:
+            self._see_lease(change.key.name)
+
+    def _see_lease(self, name: str) -> None:
+        """Whoever has renewed a Lease once counts as silent when it does so no more."""
+        is_first = name not in self._heard_at
+        self._heard_at[name] = anyio.current_time()
+        if name in self._silent_since or is_first:
+            self.hear(name)
 
     def _see_node(self, name: str, node: Object | None) -> None:
         if node is None:
             self._nodes.pop(name, None)
+            self._heard_at.pop(name, None)
             self._gone_since[name] = anyio.current_time()
         else:
             self._nodes[name] = node
@@ -104,8 +119,11 @@ class NodeLifecycle:
         self._wake.set()
 
     def _look_again(self, subject: Subject, at: float) -> None:
-        self._serial += 1
-        heapq.heappush(self._due, (at, self._serial, subject))
+        """Not later than `at`."""
+        if at < self._due_of.get(subject, float("inf")):
+            self._due_of[subject] = at
+            self._serial += 1
+            heapq.heappush(self._due, (at, self._serial, subject))
 
     async def run(self) -> None:
         """Acts until cancelled."""
@@ -126,16 +144,25 @@ class NodeLifecycle:
 
     def _collect_due(self) -> None:
         while self._due and self._due[0][0] <= anyio.current_time():
-            self._dirty[heapq.heappop(self._due)[2]] = None
+            at, _, subject = heapq.heappop(self._due)
+            if self._due_of.get(subject) == at:
+                del self._due_of[subject]
+                self._dirty[subject] = None
 
     async def _settle_node(self, subject: Subject) -> None:
         name = subject[1].name
         node = self._nodes.get(name)
         if node is None:
             return
-        since = self._silent_since.get(name)
+        since, now = self._silent_since.get(name), anyio.current_time()
+        heard_at = self._heard_at.get(name)
+        if since is None and heard_at is not None:
+            if now < heard_at + GRACE_S:
+                self._look_again(subject, heard_at + GRACE_S)
+            else:
+                since = self._silent_since[name] = heard_at
         if since is not None and readiness_of(node) != "Unknown":
-            if anyio.current_time() < since + GRACE_S:
+            if now < since + GRACE_S:
                 self._look_again(subject, since + GRACE_S)
             else:
                 await self._call_lost(subject, node)

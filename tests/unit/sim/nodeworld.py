@@ -16,6 +16,7 @@ from sim.kubelet.behaviour import Behaviour
 from sim.kubelet.kubelet import Kubelet
 from sim.loop.run import run
 from sim.nodes.actions import Nodes
+from sim.nodes.heartbeats import Heartbeats
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import uniform_nodes
 from tests.unit.sim.kubeletworld import pod as manifest
@@ -95,7 +96,9 @@ class World:
         return [f"{t['key'].removeprefix('node.kubernetes.io/')}:{t['effect']}" for t in found]
 
 
-def simulate(scenario: Callable[[World], Awaitable[None]], *, nodes: int = 2, defaults: Behaviour | None = None) -> None:
+def simulate(
+    scenario: Callable[[World], Awaitable[None]], *, nodes: int = 2, defaults: Behaviour | None = None, heartbeats: bool = False
+) -> None:
     """Runs a scenario on nodes node-0, node-1, … with 8 GPUs each."""
 
     async def main() -> None:
@@ -105,6 +108,8 @@ def simulate(scenario: Callable[[World], Awaitable[None]], *, nodes: int = 2, de
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(world.kubelet.run)
             tasks.start_soon(world.lifecycle.run)
+            if heartbeats:
+                tasks.start_soon(Heartbeats(world.server, LoopClock(), world.kubelet).run)
             await scenario(world)
             tasks.cancel_scope.cancel()
 

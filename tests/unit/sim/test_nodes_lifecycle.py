@@ -224,3 +224,25 @@ def test_out_of_service_lets_pods_of_a_lost_node_go() -> None:
         assert not world.has()
 
     simulate(scenario)
+
+
+def test_leases_are_renewed_while_a_machine_lives_and_tell_when_it_does_not() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(tolerations=tolerating(6000))
+        await world.at(95)
+        lease = world.server.lookup.get("coordination.k8s.io", "leases", "kube-node-lease", "node-0")
+        assert lease is not None
+        assert lease["spec"]["renewTime"] == "2026-01-01T00:01:30.000000Z"
+        assert lease["metadata"]["ownerReferences"][0]["uid"] == world.node()["metadata"]["uid"]
+        assert readiness_of(world.node()) == "True"
+        world.kubelet.lose("node-0")
+        await world.at(129)
+        assert readiness_of(world.node()) == "True"
+        await world.at(131)
+        assert (readiness_of(world.node()), readiness_of(world.node("node-1"))) == ("Unknown", "True")
+        assert world.ready() == "False"
+        await world.nodes.restore("node-0")
+        await world.at(1000)
+        assert (readiness_of(world.node()), world.taints(), world.ready()) == ("True", [], "True")
+
+    simulate(scenario, heartbeats=True)
