@@ -6,7 +6,7 @@ from typing import Any
 from sim.apiserver.objects import Object
 from sim.apiserver.storage import Change
 from sim.invariants.checker import Checker, is_ours
-from sim.kubelet.parts import mapping
+from sim.kubelet.parts import mapping, maps
 
 __all__ = ("ReplicasLeftAlone", "shared_fields")
 
@@ -28,23 +28,32 @@ class ReplicasLeftAlone(Checker):
 
 
 def shared_fields(objects: Iterable[Object]) -> list[str]:
-    """SingleWriter: `kind path: managers` for each field path of a kind that several managers of ours own, on one object or on several."""
-    owners: dict[str, dict[str, None]] = {}
+    """SingleWriter: `kind/name path: managers` for each field of an object that several managers of ours own.
+
+    Left out: what the API server itself writes into status when an object is made or bound, which counts as the client's; and the identity
+    that an object is created with (docs/adr/0005).
+    """
+    out: list[str] = []
     for obj in objects:
-        for entry in obj["metadata"].get("managedFields") or ():
+        owners: dict[str, list[str]] = {}
+        for entry in maps(obj, "metadata", "managedFields"):
+            fields = mapping(entry, "fieldsV1")
+            if entry.get("subresource") != "status":
+                left_out = ("f:status",) if entry.get("operation") == "Apply" else ("f:status", "f:metadata")
+                fields = {name: inner for name, inner in fields.items() if name not in left_out}
             if entry["manager"].startswith(OUR_MANAGERS):
-                for path in _leaves(entry.get("fieldsV1") or {}, f"{obj['kind']} "):
-                    owners.setdefault(path, {})[entry["manager"]] = None
-    return [f"{path}: {', '.join(sorted(managers))}" for path, managers in sorted(owners.items()) if len(managers) > 1]
+                for path in _leaves(fields, ""):
+                    owners.setdefault(path, []).append(entry["manager"])
+        name = f"{obj['kind']}/{obj['metadata']['name']}"
+        out += [f"{name} {path}: {', '.join(sorted(who))}" for path, who in sorted(owners.items()) if len(set(who)) > 1]
+    return out
 
 
 def _leaves(fields: Mapping[str, Any], path: str) -> Iterator[str]:
     for name, inner in fields.items():
         if name == ".":
             continue
-        # Keys that are values of one object (uids) would tell objects apart, not fields.
-        here = path + ("k:{}" if name.startswith('k:{"uid"') else name)
         if inner:
-            yield from _leaves(inner, f"{here}/")
+            yield from _leaves(inner, f"{path}{name}/")
         else:
-            yield here
+            yield path + name

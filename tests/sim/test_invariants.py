@@ -202,13 +202,16 @@ def test_the_same_request_again_and_again(world: World) -> None:
     assert world.names == ["BoundedWork"]
 
 
-def managed(name: str, manager: str, field: str) -> dict[str, object]:
-    entry = {"manager": manager, "fieldsV1": {"f:status": {field: {}, "f:shared": {".": {}, f"f:{name}": {}}}}}
-    return {"kind": "PodGang", "metadata": {"name": name, "managedFields": [entry]}}
+def managed(*owners: tuple[str, str, str]) -> dict[str, object]:
+    """A PodGang; owners: manager, subresource, field of status."""
+    entries = [{"manager": m, "subresource": sub, "fieldsV1": {"f:status": {field: {}}}} for m, sub, field in owners]
+    return {"kind": "PodGang", "metadata": {"name": "g", "managedFields": entries}}
 
 
 def test_fields_of_two_managers() -> None:
-    ours, theirs = managed("a", "grovekeeper/podgang", "f:phase"), managed("b", "kubectl", "f:phase")
-    assert shared_fields([ours, theirs]) == []
-    found = shared_fields([ours, theirs, managed("c", "grovekeeper/scheduler", "f:phase")])
-    assert found == ["PodGang f:status/f:phase: grovekeeper/podgang, grovekeeper/scheduler"]
+    ours = "grovekeeper/podgang", "status", "f:phase"
+    innocent = [managed(ours, ("kubectl", "status", "f:phase")), managed(ours, ("grovekeeper/scheduler", "status", "f:score"))]
+    innocent.append(managed(ours, ("grovekeeper/scheduler", "", "f:phase")))
+    assert shared_fields(innocent) == []
+    found = shared_fields([managed(ours, ("grovekeeper/scheduler", "status", "f:phase"))])
+    assert found == ["PodGang/g f:status/f:phase: grovekeeper/podgang, grovekeeper/scheduler"]
