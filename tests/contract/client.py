@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import secrets
 import ssl
@@ -261,7 +262,8 @@ class Api:
         async with self._session.request(
             method,
             self._url(path, query),
-            data=data,
+            # aiohttp warns of large bodies that come as bytes.
+            data=data if data is None or len(data) < 1_000_000 else io.BytesIO(data),
             headers=self._headers({k: v for k, v in sent.items() if v}),
             skip_auto_headers=skip,
             allow_redirects=False,

@@ -1,28 +1,19 @@
 """The servers that cases run against, each started at most once per session, when first needed."""
 
-import asyncio
 import json
 import os
-import random
 import ssl
-import threading
 import urllib.request
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
 from hack.kube import BinariesMissing, ControlPlane, Lifetime, find_prepared
 from hack.kube.client import read_kubeconfig
-from sim.apiserver.bootstrap import bootstrap
-from sim.apiserver.care.collector import Collector
-from sim.apiserver.care.namespaces import NamespaceController
-from sim.apiserver.front.listener import Listener
-from sim.apiserver.server import ApiServer
 from tests.contract.client import Access
 
-__all__ = ("EmbeddedServer", "RealServer", "Server", "Servers")
+__all__ = ("RealServer", "Server", "Servers")
 
 # Revisions before this one are compacted.
 OLDEST = 10
@@ -83,47 +74,6 @@ class RealServer:
         self._plane.stop()
 
 
-class EmbeddedServer:
-    """The embedded server on a loopback port, in a thread with an event loop of its own, so that it outlives each test's loop."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded API server", daemon=True)
-        self._thread.start()
-        self._controllers: list[asyncio.Task[None]] = []
-        self._server = ApiServer(SystemClock(), random.Random(1))  # noqa: S311 - names, not secrets
-        self._listener = Listener(self._server.handle)
-        self._run(self._start())
-        self.access = Access(self._listener.url)
-
-    async def _start(self) -> None:
-        await bootstrap(self._server)
-        await self._listener.__aenter__()
-
-    def start_controllers(self) -> None:
-        if not self._controllers:
-            self._run(self._start_controllers())
-
-    async def _start_controllers(self) -> None:
-        runs = Collector(self._server).run(), NamespaceController(self._server).run()
-        self._controllers = [asyncio.ensure_future(run) for run in runs]
-
-    def stop(self) -> None:
-        self._run(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _stop(self) -> None:
-        for task in self._controllers:
-            task.cancel()
-        await asyncio.gather(*self._controllers, return_exceptions=True)
-        await self._listener.__aexit__(None, None, None)
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
-
-
 class Servers:
     """All servers of a session. A server that could not be started fails or skips every case that wants it, without another try."""
 
@@ -138,7 +88,7 @@ class Servers:
             raise self._failed[name]
         if name not in self._running:
             try:
-                self._running[name] = RealServer(self._factory.mktemp("kube")) if name == "real" else EmbeddedServer()
+                self._running[name] = RealServer(self._factory.mktemp("kube")) if name == "real" else _embedded()
             except BaseException as error:
                 self._failed[name] = error
                 raise
@@ -147,3 +97,10 @@ class Servers:
     def stop(self) -> None:
         for server in self._running.values():
             server.stop()
+
+
+def _embedded() -> Server:
+    # Imported late: the real server can be asked also while the embedded one cannot even be imported.
+    from tests.contract.embedded import EmbeddedServer
+
+    return EmbeddedServer()
