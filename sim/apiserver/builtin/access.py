@@ -120,7 +120,7 @@ def _is_bare(subject: Object) -> bool:
 
 
 def _answered(obj: Object, status: Object) -> Object:
-    return {**obj, "status": status}
+    return {"metadata": {}, **obj, "status": status}
 
 
 def _refused(path: str, value: object, text: str) -> Exception:

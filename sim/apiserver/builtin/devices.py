@@ -4,6 +4,7 @@ from typing import Final
 
 from api.fielderrors import FieldError, duplicate, invalid, not_supported, required
 from sim.apiserver.builtin.base import Builtin
+from sim.apiserver.builtin.failures import invalid_whole
 from sim.apiserver.builtin.names import bad_label, bad_subdomain, subdomain_name
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.objects import Object
@@ -39,7 +40,7 @@ class DeviceClaimStrategy(Builtin):
     def validate_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> list[FieldError]:
         if obj["spec"] == old["spec"]:
             return []
-        return [invalid("spec", _shown(obj["spec"]), _IMMUTABLE)]
+        return [invalid_whole("spec", _shown(obj["spec"]), _IMMUTABLE)]
 
 
 class ClaimTemplateStrategy(Builtin):
@@ -57,7 +58,7 @@ class ClaimTemplateStrategy(Builtin):
     def validate_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> list[FieldError]:
         if obj["spec"] == old["spec"]:
             return []
-        return [invalid("spec", {"Spec": _shown(obj["spec"]["spec"])}, _IMMUTABLE)]
+        return [invalid_whole("spec", {"Spec": _shown(obj["spec"]["spec"])}, _IMMUTABLE)]
 
 
 def _claim_spec(spec: Object) -> Object:
@@ -87,6 +88,7 @@ def _counted(part_of: Object) -> Object:
 
 def _spec_errors(path: str, spec: Object) -> list[FieldError]:
     out: list[FieldError] = []
+    repeated: list[FieldError] = []
     seen: set[str] = set()
     for i, request in enumerate(items(spec["devices"], "requests")):
         at = f"{path}.devices.requests[{i}]"
@@ -96,7 +98,7 @@ def _spec_errors(path: str, spec: Object) -> list[FieldError]:
         else:
             out += bad_label(f"{at}.name", name)
             if name in seen:
-                out.append(duplicate(f"{at}.name", name))
+                repeated.append(duplicate(at, name))
         seen.add(name)
         exactly, choices = request.get("exactly"), items(request, "firstAvailable")
         if (exactly is None) == (not choices):
@@ -109,7 +111,7 @@ def _spec_errors(path: str, spec: Object) -> list[FieldError]:
             out += _exact_errors(f"{at}.exactly", exactly)
         for j, choice in enumerate(choices):
             out += _exact_errors(f"{at}.firstAvailable[{j}]", choice)
-    return out
+    return out + repeated
 
 
 def _exact_errors(path: str, wanted: Object) -> list[FieldError]:

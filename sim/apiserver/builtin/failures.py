@@ -1,10 +1,11 @@
 """Field errors in the words of the server where the usual constructors print them otherwise."""
 
+import json
 from dataclasses import dataclass
 
 from api.fielderrors import OMITTED, ErrorKind, FieldError
 
-__all__ = ("forbidden_change",)
+__all__ = ("forbidden_change", "invalid_whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +20,9 @@ class _Lines(FieldError):
 def forbidden_change(path: str, detail: str) -> FieldError:
     """A change that is not allowed, with a detail of several lines (a diff)."""
     return _Lines(ErrorKind.FORBIDDEN, path, OMITTED, detail)
+
+
+def invalid_whole(path: str, value: object, detail: str) -> FieldError:
+    """A wrong value that is printed however long it is."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _Lines(ErrorKind.INVALID, path, OMITTED, f"{text}: {detail}")

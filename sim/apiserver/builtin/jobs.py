@@ -4,6 +4,7 @@ from typing import Final
 
 from api.fielderrors import FieldError, invalid, not_supported, required
 from sim.apiserver.builtin.base import Generational
+from sim.apiserver.builtin.failures import invalid_whole
 from sim.apiserver.builtin.names import subdomain_name
 from sim.apiserver.builtin.numbers import negative_errors
 from sim.apiserver.builtin.parts import part
@@ -85,7 +86,7 @@ class JobStrategy(Generational):
             if spec.get(key) != was.get(key):
                 out.append(invalid(f"spec.{key}", spec.get(key), "field is immutable"))
         if _fixed_part(spec["template"], was) != _fixed_part(was["template"], was):
-            out.append(invalid("spec.template.spec", go_spec(spec["template"]["spec"]), "field is immutable"))
+            out.append(invalid_whole("spec.template.spec", go_spec(spec["template"]["spec"]), "field is immutable"))
         return out
 
 
