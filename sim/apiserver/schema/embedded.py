@@ -31,7 +31,7 @@ def _found(value: Any, schema: Schema, path: str) -> Iterator[tuple[Object, str]
             yield fields, path
         for key, field in fields.items():
             child = schema.field(key)
-            if child is not None and isinstance(field, (dict, list)):
+            if child is not None and child.has_embedded and isinstance(field, (dict, list)):
                 yield from _found(field, child, f"{path}.{key}" if path else key)
     elif isinstance(value, list) and schema.items is not None:
         items: list[Any] = value

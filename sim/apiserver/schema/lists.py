@@ -21,13 +21,13 @@ def check_lists(value: Any, schema: Schema, path: str = "") -> Iterator[FieldErr
         fields: Object = value
         for key, field in fields.items():
             child = schema.field(key)
-            if child is not None and isinstance(field, (dict, list)):
+            if child is not None and child.has_unique and isinstance(field, (dict, list)):
                 yield from check_lists(field, child, f"{path}.{key}" if path else key)
     elif isinstance(value, list) and schema.items is not None:
         items: list[Any] = value
         if schema.list_type != "atomic":
             yield from _duplicates(items, schema, path)
-        for index, item in enumerate(items):
+        for index, item in enumerate(items) if schema.items.has_unique else ():
             if isinstance(item, (dict, list)):
                 yield from check_lists(item, schema.items, f"{path}[{index}]")
 

@@ -45,7 +45,8 @@ class Schema:
     x-kubernetes-list-type, -list-map-keys, -map-type; lists without a type are atomic for server-side apply. is_open:
     x-kubernetes-preserve-unknown-fields. patch_strategy, patch_key: of strategic merge patches, with several strategies as written
     ("merge,retainKeys"). has_rules, has_casts: whether the node or one below it has rules, or values that rules see in another form than
-    JSON's (timestamps, doubles); has_bounds: whether `source` restricts values beyond their type. logic: allOf, anyOf, oneOf, not.
+    JSON's (timestamps, doubles); has_unique, has_embedded: lists of type set or map, embedded
+    resources; has_bounds: whether `source` restricts values beyond their type. logic: allOf, anyOf, oneOf, not.
     defaults: those of `properties`, by key. `source` is the node as it was written, for everything that is rarely asked: pattern, enum,
     bounds, description.
     """
@@ -71,6 +72,8 @@ class Schema:
     has_rules: bool = False
     has_bounds: bool = False
     has_casts: bool = False
+    has_unique: bool = False
+    has_embedded: bool = False
     logic: dict[str, tuple["Schema", ...]] = field(default_factory=dict[str, tuple["Schema", ...]])
     defaults: dict[str, Any] = field(default_factory=dict[str, Any])
     source: Object = field(default_factory=dict[str, Any])

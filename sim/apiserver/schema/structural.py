@@ -59,6 +59,8 @@ def _complete(schema: Schema) -> None:
     below = [*schema.properties.values(), *([schema.values] if schema.values else []), *([schema.items] if schema.items else [])]
     schema.defaults = {key: child.default for key, child in schema.properties.items() if child.default is not ABSENT}
     schema.has_casts = schema.type == "number" or schema.format in CAST_FORMATS or any(child.has_casts for child in below)
+    schema.has_unique = schema.list_type != "atomic" or any(child.has_unique for child in below)
+    schema.has_embedded = schema.is_embedded or any(child.has_embedded for child in below)
     schema.rules = compile_rules(schema)
     schema.has_rules = bool(schema.rules) or any(child.has_rules for child in below)
 

@@ -33,6 +33,8 @@ def json_type(value: Any) -> str:
 
 def check_values(value: Any, schema: Schema, path: str = "", old: Any = ABSENT) -> list[FieldError]:
     """Errors of a value and all below it. What was as wrong before and has not changed is let through."""
+    if type(value) is str and schema.type == "string" and not schema.has_bounds:
+        return []
     errors = list(_errors(value, schema, path, old))
     if errors and old is not ABSENT and value == old:
         return []
@@ -40,7 +42,7 @@ def check_values(value: Any, schema: Schema, path: str = "", old: Any = ABSENT) 
 
 
 def _errors(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
-    kind = json_type(value)
+    kind = "object" if type(value) is dict else json_type(value)
     if value is None:
         if schema.is_nullable or not (schema.type or schema.is_int_or_string):
             return
@@ -112,8 +114,8 @@ def _fields(fields: Object, schema: Schema, path: str, old: Any) -> Iterator[Fie
         yield error
         return
     for key, value in fields.items():
-        child = schema.field(key)
-        if child is not None:
+        child = schema.properties.get(key) or schema.values
+        if child is not None and (type(value) is not str or child.type != "string" or child.has_bounds):
             yield from check_values(value, child, f"{path}.{key}" if path else key, old_field(old, key))
     for key in schema.required:
         if key not in fields:

@@ -5,11 +5,11 @@ from typing import Any, TypeAlias
 
 from sim.apiserver.schema.cel.evaluate import build
 from sim.apiserver.schema.cel.syntax import CelSyntaxError, Node, parse
-from sim.apiserver.schema.cel.typing import check_fields
+from sim.apiserver.schema.cel.typing import check_fields, result_type
 from sim.apiserver.schema.cel.values import CelError
 from sim.apiserver.schema.model import Schema
 
-__all__ = ("Program", "compiled", "reads")
+__all__ = ("Program", "compiled", "reads", "yields")
 
 Program: TypeAlias = Callable[[Any, Any], Any]
 """Of self and oldSelf."""
@@ -45,6 +45,11 @@ def reads(source: str, name: str) -> bool:
         return (node.kind == "name" and node.value == name) or any(used(arg) for arg in node.args)
 
     return used(parse(source))
+
+
+def yields(source: str, schema: Schema) -> str:
+    """The simple type (bool, string, int, double) that a valid expression surely yields; "" where unknown."""
+    return result_type(parse(source), schema)
 
 
 def _located(source: str, message: str, at: int) -> str:

@@ -57,7 +57,7 @@ def parse(source: str) -> Node:
     parser = _Parser(_tokens(source))
     node = parser.expression()
     if parser.token.kind != "end":
-        raise CelSyntaxError(f"Syntax error: mismatched input '{parser.token.text}' expecting <EOF>", parser.token.at)
+        raise CelSyntaxError(f"Syntax error: extraneous input '{parser.token.text}' expecting <EOF>", parser.token.at)
     return node
 
 

@@ -1,0 +1,75 @@
+"""From a CustomResourceDefinition to the resource that is served."""
+
+from typing import Any, Final
+
+from sim.apiserver.custom.strategies import CustomStrategy
+from sim.apiserver.objects import Object, dig
+from sim.apiserver.resources import Column, Resource, Scale, Version
+from sim.apiserver.schema.structural import compile_structural, with_identity
+
+__all__ = ("resource_of",)
+
+_AGE: Final = Column(
+    "Age",
+    "date",
+    ".metadata.creationTimestamp",
+    description="CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to "
+    "be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and "
+    "is in UTC.",
+)
+
+
+def resource_of(crd: Object) -> Resource:
+    """The resource of a definition that passed `validate_crd` and has its defaults."""
+    spec: Object = crd["spec"]
+    names: Object = dig(crd, "status", "acceptedNames") or spec["names"]
+    versions = tuple(_version(v, spec["group"]) for v in spec["versions"])
+    return Resource(
+        spec["group"],
+        names["plural"],
+        names["kind"],
+        versions,
+        next(v["name"] for v in spec["versions"] if v["storage"]),
+        spec["scope"] == "Namespaced",
+        strategy=CustomStrategy(spec["group"], versions),
+        singular=names.get("singular") or names["kind"].lower(),
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        is_custom=True,
+    )
+
+
+def _version(version: Object, group: str) -> Version:
+    schema = compile_structural(version["schema"]["openAPIV3Schema"])
+    with_identity(schema)
+    subresources: Object = version.get("subresources") or {}
+    columns: list[Object] = version.get("additionalPrinterColumns") or []
+    warning = version.get("deprecationWarning") or f"{group}/{version['name']} is deprecated"
+    return Version(
+        version["name"],
+        schema,
+        version["served"],
+        "status" in subresources,
+        _scale(subresources.get("scale")),
+        tuple(_column(column) for column in columns) or (_AGE,),
+        tuple(entry["jsonPath"] for entry in version.get("selectableFields", ())),
+        warning if version.get("deprecated") else "",
+    )
+
+
+def _scale(scale: Object | None) -> Scale | None:
+    if scale is None:
+        return None
+    return Scale(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", ""))
+
+
+def _column(column: dict[str, Any]) -> Column:
+    return Column(
+        column["name"],
+        column["type"],
+        column["jsonPath"],
+        description=column.get("description") or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}",
+        format=column.get("format", ""),
+        priority=column.get("priority", 0),
+    )
