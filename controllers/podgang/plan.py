@@ -81,15 +81,16 @@ def _status(o: Observed, *, initialized: bool) -> Manifest:
         wanted = [Wanted("Initialized", "False", PENDING, "Not all pods of the gang have been created")]
     scheduled = initialized and all(_count(g, "scheduled") >= m for g, m in _minimums(o))
     ready = scheduled and all(_count(g, "ready") >= m for g, m in _minimums(o))
-    wanted += _health(o, ready=ready, was_ready="Unhealthy" in before or ("Ready" in before and before["Ready"].status == "True"))
+    was_ready = "Unhealthy" in before or ("Ready" in before and before["Ready"].status == "True")
+    wanted += _health(o, ready=ready, has_been_ready=ready or was_ready)
     phase = "Running" if ready else "Starting" if scheduled else "Pending"
     live = [c.to_manifest() for c in before.values()]
     n_ready = sum(_count(g, "ready") for g in o.groups)
     return {"phase": phase, "ready": n_ready, "conditions": merged(live, wanted, o.now)}
 
 
-def _health(o: Observed, *, ready: bool, was_ready: bool) -> list[Wanted]:
-    """Ready always; Unhealthy only for a gang that has been ready before, so that a starting gang is never called unhealthy."""
+def _health(o: Observed, *, ready: bool, has_been_ready: bool) -> list[Wanted]:
+    """Ready always; Unhealthy only for a gang that has been ready, so that a starting gang is never called unhealthy."""
     if ready:
         text = "Every pod group has its minimum of ready pods"
         first, second = Wanted("Ready", "True", "GangReady", text), Wanted("Unhealthy", "False", "GangReady", text)
@@ -98,7 +99,7 @@ def _health(o: Observed, *, ready: bool, was_ready: bool) -> list[Wanted]:
         more = f" and {len(short) - 8} more" if len(short) > 8 else ""
         text = f"Ready pods below the minimum: {', '.join(short[:8])}{more}"
         first, second = Wanted("Ready", "False", Reason.NOT_READY, text), Wanted("Unhealthy", "True", Reason.NOT_READY, text)
-    return [first, second] if was_ready else [first]
+    return [first, second] if has_been_ready else [first]
 
 
 def _minimums(o: Observed) -> list[tuple[GroupState, int]]:

@@ -277,6 +277,14 @@ def test_a_gang_that_starts_is_never_called_unhealthy() -> None:
     assert types == {"Initialized": "True", "Ready": "False"}
 
 
+def test_all_that_is_said_of_a_gang_that_gets_ready_is_said_at_once() -> None:
+    """A part of it left for later would be written whenever the next controller starts."""
+    world = converge(settled(podcliqueset(clique("w", 2))))
+    start_pods(world)
+    types = {c["type"]: c["status"] for c in status_in(planned(world))["conditions"]}
+    assert types == {"Initialized": "True", "Ready": "True", "Unhealthy": "False"}
+
+
 def test_a_gang_that_was_ready_becomes_unhealthy_and_healthy_again() -> None:
     world = running(podcliqueset(clique("w", 2)))
     name = pods_of(world, "chat-0-w")[0]
