@@ -165,6 +165,8 @@ class Cluster:
 
     async def _happen(self, fault: Fault) -> None:
         await anyio.sleep(max(0.0, fault.at - self._loop.time()))
+        if self.desk.is_over:
+            return
         self._disturbed(fault)
         match fault.kind:
             case FaultKind.COMPACT:

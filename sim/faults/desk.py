@@ -56,6 +56,11 @@ class FaultDesk:
         self._by_stream: dict[tuple[str, str], StreamFaults] = {}
         self._is_over = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing goes wrong any more."""
+        return self._is_over
+
     def end(self) -> None:
         """No more faults."""
         self._is_over = True

@@ -10,6 +10,8 @@ from sim.cluster.cluster import Cluster, RequestRefused, Setup
 from sim.faults.plan import Fault, FaultKind, draw
 from sim.invariants.violation import InvariantViolated, Violation
 from sim.invariants.writers import shared_fields
+from sim.kubelet.behaviour import Behaviour
+from sim.kubelet.distributions import parse_delay
 from sim.loop.errors import SimulationError
 from sim.loop.run import Simulation
 from sim.nodes.specs import NodeSpec, uniform_nodes
@@ -27,6 +29,8 @@ MANAGED = (
     ("scheduler.grove.io", "v1alpha1", "podgangs"),
     ("", "v1", "pods"),
 )
+PODS = Behaviour(start=parse_delay("uniform(0.2s, 3s)"), ready=parse_delay("uniform(0.2s, 5s)"), stop=parse_delay("uniform(0.1s, 4s)"))
+"""So that the steps of pods take time, and faults meet them half-way."""
 MAX_TRIES = 80
 """Runs that making a list of faults shorter may cost."""
 
@@ -62,7 +66,7 @@ def drawn(setup: Setup, scenario: Scenario, seed: int, kinds: Iterable[FaultKind
 def run_scenario(setup: Setup, name: str, seed: int | None, faults: Sequence[Fault] = ()) -> Result:
     """`seed` None: calm, in order of readiness. Never raises for what the program under test does."""
     scenario, result = SCENARIOS[name], Result()
-    setup = replace(setup, nodes=pool(scenario.nodes))
+    setup = replace(setup, nodes=pool(scenario.nodes), behaviour=PODS)
     number = 0 if seed is None else seed
     try:
         with Simulation(seed) as simulation:

@@ -25,7 +25,7 @@ class Scenario:
     nodes: int
     act: Callable[[Cluster, Random], Awaitable[None]]
     pods: int
-    span_s: float = 60.0
+    span_s: float = 15.0
 
 
 def ready_pods(cluster: Cluster) -> int:
