@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import json
+import re
 import secrets
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -23,6 +24,9 @@ PATCH_TYPES = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+
+# Several warnings may come in one header or in many.
+WARNING = re.compile(r'\d{3} [^ ]+ "(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +291,12 @@ class Api:
 
 
 async def _reply(response: aiohttp.ClientResponse) -> Reply:
-    return Reply(response.status, _headers_of(response), await response.read(), tuple(response.headers.getall("Warning", ())))
+    return Reply(
+        response.status,
+        _headers_of(response),
+        await response.read(),
+        tuple(WARNING.findall(", ".join(response.headers.getall("Warning", ())))),
+    )
 
 
 def _headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The definitions of custom resources that cases use."""
 
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -57,8 +58,16 @@ def manifest_crd(name: str) -> Obj:
 
 async def serve(api: Api, kind: Kind) -> Kind:
     """Make sure that a kind is served: built-in ones are, WIDGETS and CLIQUES are installed once per server."""
-    definitions = {WIDGETS: lambda: WIDGET_CRD, CLIQUES: lambda: manifest_crd("grove.io_podcliques")}
-    return await install(api, definitions[kind](), kind) if kind in definitions else kind
+    if kind is WIDGETS:
+        return await install(api, WIDGET_CRD, kind)
+    if kind is CLIQUES:
+        return await install(api, _clique_crd(), kind)
+    return kind
+
+
+@cache
+def _clique_crd() -> Obj:
+    return manifest_crd("grove.io_podcliques")
 
 
 async def install(api: Api, crd: Obj, kind: Kind) -> Kind:

@@ -63,7 +63,6 @@ METHODS = [
     ("OPTIONS", "/api/v1/namespaces/{ns}/configmaps"),
     ("OPTIONS", "/api/v1/namespaces/{ns}/configmaps/a"),
     ("TRACE", "/api/v1/namespaces/{ns}/configmaps"),
-    ("FOO", "/api/v1/namespaces/{ns}/configmaps"),
     ("POST", "/api/v1"),
     ("PUT", "/apis/apps/v1"),
     ("GET", "/api/v1/namespaces/x/pods/y/binding"),
