@@ -15,6 +15,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from sim.apiserver.front.protobuf import PROTOBUF_TYPE, json_of
 from sim.apiserver.requests import ADMIN, Answer, Request, Stream, User
 from sim.apiserver.status import StatusError, too_large
 
@@ -118,6 +119,12 @@ class Listener:
                 body = await incoming.read()
             except web.HTTPRequestEntityTooLarge:
                 return _too_large()
+        content_type = headers.get("Content-Type", "")
+        if body and content_type.startswith(PROTOBUF_TYPE):
+            try:
+                body, content_type = json_of(body), "application/json"
+            except StatusError as error:
+                return _failure(error)
         user = ADMIN
         if "Impersonate-User" in headers:
             groups = headers.getall("Impersonate-Group", [])
@@ -128,7 +135,7 @@ class Listener:
                 path,
                 _query(query) if query else {},
                 body,
-                headers.get("Content-Type", ""),
+                content_type,
                 ",".join(headers.getall("Accept", ())),
                 headers.get("User-Agent", ""),
                 user,
