@@ -28,7 +28,9 @@ def accepted(crd: Object, others: Sequence[Object], now: str) -> Object:
     names |= {k: before[k] for k in ("plural", "kind") if k not in names and k in before}
     for key in ("plural", "kind"):
         names.setdefault(key, "")
-    found = next(((reason, text) for key, reason in _ORDER for text in _conflicts(key, wanted.get(key), taken)), None)
+    # The last complaint is the one that is told.
+    complaints = [(reason, text) for key, reason in _ORDER for text in _conflicts(key, wanted.get(key), taken)]
+    found = complaints[-1] if complaints else None
     conditions = _conditions(crd, found, now)
     status: Object = crd.get("status") or {}
     stored: list[str] = status.get("storedVersions") or [v["name"] for v in crd["spec"]["versions"] if v["storage"]]
@@ -72,7 +74,7 @@ def _conditions(crd: Object, conflict: tuple[str, str] | None, now: str) -> list
 
 
 def _new(kind: str, status: str, reason: str, message: str, now: str) -> Object:
-    return {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}
+    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
 
 
 def _put(conditions: dict[str, Object], new: Object) -> None:

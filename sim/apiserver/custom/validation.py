@@ -33,7 +33,7 @@ def validate_crd(crd: Object, old: Object | None) -> list[FieldError]:
     names: Object = spec.get("names") or {}
     errors: list[FieldError] = []
     name, group = dig(crd, "metadata", "name"), spec.get("group", "")
-    if name != f"{names.get('plural', '')}.{group}":
+    if old is None and name != f"{names.get('plural', '')}.{group}":
         errors.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
     errors += _group(crd, group)
     errors += _scope(spec)
@@ -107,15 +107,13 @@ def _stored(versions: list[Object], stored: list[str] | None) -> Iterator[FieldE
     known = {v.get("name") for v in versions}
     for index, name in enumerate(stored):
         if name not in known:
-            yield invalid(
-                f"status.storedVersions[{index}]", name, f"missing from spec.versions; {name} was previously a storage version, {_MIGRATE}"
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage "
+                f"migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
             )
-
-
-_MIGRATE: Final = (
-    "and must remain in spec.versions until a storage migration ensures no data remains persisted in it and removes it from "
-    "status.storedVersions"
-)
+            yield invalid(
+            yield invalid(f"status.storedVersions[{index}]", name, text)
+            )
 
 
 def _internal(spec: Object) -> Any:

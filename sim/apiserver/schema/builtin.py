@@ -56,10 +56,12 @@ def _compiled(group: str, version: str) -> dict[str, Schema]:
 
 @cache
 def _names(group: str, version: str) -> dict[str, str]:
-    """Kind -> name of its schema. Status and DeleteOptions are of group "" in every document, hence not of this group alone."""
+    """Kind -> name of its schema. Documents have kinds of other groups too, such as Scale; those of the group itself come first."""
     out: dict[str, str] = {}
     for name, node in raw_document(group, version).items():
         for known in node.get(_KINDS, ()):
-            if known["version"] == version and known["group"] in (group, ""):
+            if (known["group"], known["version"]) == (group, version):
                 out[known["kind"]] = name
+            else:
+                out.setdefault(known["kind"], name)
     return out

@@ -42,7 +42,7 @@ def check_values(value: Any, schema: Schema, path: str = "", old: Any = ABSENT) 
 
 
 def _errors(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
-    kind = "object" if type(value) is dict else json_type(value)
+    kind = json_type(value)
     if value is None:
         if schema.is_nullable or not (schema.type or schema.is_int_or_string):
             return
@@ -57,9 +57,10 @@ def _errors(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldEr
     if kind == "object":
         yield from _fields(value, schema, path, old)
     elif kind == "array" and schema.items is not None:
-        for index, (item, before) in enumerate(zip(value, old_items(value, old, schema), strict=True)):
+        items: list[Any] = value
+        for index, (item, before) in enumerate(zip(items, old_items(items, old, schema), strict=True)):
             yield from check_values(item, schema.items, f"{path}[{index}]", before)
-        yield from bounds_of_list(value, schema.source, path)
+        yield from bounds_of_list(items, schema.source, path)
 
 
 def _fits(kind: str, schema: Schema) -> bool:

@@ -1,5 +1,8 @@
 """What can be told from the schema before anything is evaluated: fields that do not exist."""
 
+# pyright: reportUnknownArgumentType=false
+# A literal may have any value.
+
 from typing import Final
 
 from sim.apiserver.schema.cel.evaluate import unescaped
