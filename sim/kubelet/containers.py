@@ -9,7 +9,7 @@ from typing import Literal
 from sim.kubelet.behaviour import Behaviour
 from sim.kubelet.distributions import Delay
 
-__all__ = ("NEVER", "Container", "Draws", "Exit", "Role", "State", "begin", "finish", "run_until")
+__all__ = ("NEVER", "Container", "Draws", "Exit", "Role", "State", "begin", "finish", "kill", "run_until")
 
 NEVER = float("inf")
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 10.0, 300.0
@@ -54,7 +54,7 @@ class Exit:
 @dataclass(slots=True)
 class Container:
     """`since`: when the state was entered; `due`: when its time is up; `ready_at`: when a running one becomes ready; `started_at`: of the
-    present run. `restart`: Always, OnFailure or Never."""
+    present run. `restart`: Always, OnFailure or Never. `killed_with`: exit code of a run that somebody else ends."""
 
     name: str
     image: str
@@ -69,6 +69,7 @@ class Container:
     restarts: int = 0
     backoff_s: float = 0.0
     failed_pulls: int = 0
+    killed_with: int | None = None
     last: Exit | None = None
 
     def is_ready(self, now: float) -> bool:
@@ -103,6 +104,12 @@ def run_until(container: Container, now: float, draws: Draws) -> None:
     """Everything that happens up to now, each at its own time."""
     while container.due <= now:
         AT_THE_END_OF[container.state](container, container.due, draws)
+
+
+def kill(container: Container, at: float, code: int) -> None:
+    """The present run ends at that time with an exit code, as if the program had died."""
+    if container.state is State.RUNNING:
+        container.due, container.killed_with = at, code
 
 
 def finish(container: Container, at: float, code: int) -> None:
@@ -149,7 +156,8 @@ def _run_time(container: Container, draws: Draws) -> float:
 
 
 def _exited(container: Container, at: float, draws: Draws) -> None:
-    code = _exit_code(container, draws.behaviour)
+    code = _exit_code(container, draws.behaviour) if container.killed_with is None else container.killed_with
+    container.killed_with = None
     container.last = Exit(code, container.started_at, at, container.restarts)
     container.ready_at = NEVER
     is_over = container.restart == "Never" or (code == 0 and (container.restart == "OnFailure" or container.role is Role.INIT))

@@ -16,6 +16,7 @@ from sim.apiserver.resources import ObjectKey
 from sim.apiserver.storage import Change
 from sim.kubelet.addresses import Addresses
 from sim.kubelet.behaviour import Behaviour
+from sim.kubelet.containers import kill
 from sim.kubelet.host import STRATEGIC, Caller, Host, pod_path
 from sim.kubelet.lifecycle import NEVER, PodRun, advance, end, is_over, next_at, start, stop, waits
 from sim.kubelet.machines import Machine
@@ -73,6 +74,20 @@ class Kubelet:
     def is_alive(self, node: str) -> bool:
         """Whether the machine behind a node runs."""
         return self._machine(node).is_alive
+
+    def crash(self, namespace: str, name: str, exit_code: int = 1) -> None:
+        """The app containers of a pod die now; what follows is up to its restart policy."""
+        key = ObjectKey(namespace, name)
+        for container in self._runs[key].main if key in self._runs else ():
+            kill(container, anyio.current_time(), exit_code)
+        self._mark(key)
+
+    def unready(self, namespace: str, name: str, for_s: float) -> None:
+        """The app containers of a pod run on, but are not ready for a while."""
+        key, now = ObjectKey(namespace, name), anyio.current_time()
+        for container in self._runs[key].main if key in self._runs else ():
+            container.ready_at = max(container.ready_at, now + for_s)
+        self._mark(key)
 
     # Hearing.
 
@@ -232,7 +247,7 @@ class Kubelet:
             run.sent = status
         elif code not in (404, 409):  # gone, or another pod of that name: the news is on its way
             _LOG.warning("status not written", extra={"pod": f"{key.namespace}/{key.name}", "code": code})
-            self._look_again(key, now + RETRY_S)
+            self._look_again(key, min(next_at(run, now), now + RETRY_S))
 
     async def _end(self, key: ObjectKey, pod: Object, run: PodRun | None, now: float) -> None:
         """A pod that is being deleted: stops it, and when it has stopped tells the API server to let it go."""

@@ -97,7 +97,12 @@ class World:
 
 
 def simulate(
-    scenario: Callable[[World], Awaitable[None]], *, nodes: int = 2, defaults: Behaviour | None = None, heartbeats: bool = False
+    scenario: Callable[[World], Awaitable[None]],
+    *,
+    nodes: int = 2,
+    defaults: Behaviour | None = None,
+    kubelet: bool = True,
+    heartbeats: bool = False,
 ) -> None:
     """Runs a scenario on nodes node-0, node-1, … with 8 GPUs each."""
 
@@ -106,8 +111,9 @@ def simulate(
         await bootstrap(world.server)
         await world.nodes.create(uniform_nodes(nodes, gpus=8))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(world.kubelet.run)
             tasks.start_soon(world.lifecycle.run)
+            if kubelet:
+                tasks.start_soon(world.kubelet.run)
             if heartbeats:
                 tasks.start_soon(Heartbeats(world.server, LoopClock(), world.kubelet).run)
             await scenario(world)

@@ -2,12 +2,16 @@
 
 import time
 
+import anyio
 import pytest
 
+from sim.apiserver.requests import Answer, Request, Stream
+from sim.apiserver.server import ApiServer
 from sim.kubelet.behaviour import Behaviour
 from sim.kubelet.distributions import Delay
+from sim.kubelet.kubelet import Kubelet
 from tests.unit.sim.kubeletworld import container
-from tests.unit.sim.nodeworld import World, simulate
+from tests.unit.sim.nodeworld import LoopClock, World, simulate
 
 
 def kubelet_writes(world: World) -> list[str]:
@@ -209,3 +213,64 @@ def test_a_thousand_pods_become_ready_quickly() -> None:
 
     simulate(scenario, nodes=20)
     assert spent[0] < 3, "the kubelet and the server's part take about 0.7 ms a pod"
+
+
+@pytest.mark.parametrize(("restart", "phase"), [("Always", "Running"), ("Never", "Failed")])
+def test_a_program_can_die_at_any_time(restart: str, phase: str) -> None:
+    async def scenario(world: World) -> None:
+        await world.create(restart=restart)
+        await world.at(10)
+        world.kubelet.crash("default", "p", 139)
+        await world.at(11)
+        (found,) = world.pod()["status"]["containerStatuses"]
+        assert world.phase() == phase
+        terminated = (found["lastState"] if restart == "Always" else found["state"])["terminated"]
+        assert (terminated["exitCode"], terminated["finishedAt"]) == (139, "2026-01-01T00:00:10Z")
+        assert found["restartCount"] == (1 if restart == "Always" else 0)
+
+    simulate(scenario)
+
+
+def test_a_pod_can_be_unready_for_a_while() -> None:
+    async def scenario(world: World) -> None:
+        await world.create()
+        await world.at(10)
+        world.kubelet.unready("default", "p", 30)
+        world.kubelet.unready("default", "nobody", 30)
+        await world.at(39)
+        assert (world.phase(), world.ready()) == ("Running", "False")
+        await world.at(41)
+        assert world.ready() == "True"
+
+    simulate(scenario)
+
+
+class Refusing:
+    """A host whose answers to status writes are bad for a while."""
+
+    def __init__(self, host: ApiServer, times: int) -> None:
+        self.lookup, self.subscribe = host.lookup, host.subscribe
+        self.left = times
+        self._host = host
+
+    async def handle(self, request: Request) -> Answer | Stream:
+        if request.method == "PATCH" and self.left:
+            self.left -= 1
+            return Answer(503, b"{}")
+        return await self._host.handle(request)
+
+
+def test_a_write_that_is_not_taken_is_tried_again() -> None:
+    async def scenario(world: World) -> None:
+        refusing = Refusing(world.server, 3)
+        kubelet = Kubelet(refusing, LoopClock())
+        await world.create()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(kubelet.run)
+            await world.at(2)
+            assert world.phase() == "Pending"
+            await world.at(4)
+            assert (world.ready(), refusing.left) == ("True", 0)
+            tasks.cancel_scope.cancel()
+
+    simulate(scenario, kubelet=False)
