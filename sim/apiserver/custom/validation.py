@@ -111,9 +111,7 @@ def _stored(versions: list[Object], stored: list[str] | None) -> Iterator[FieldE
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage "
                 f"migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
             )
-            yield invalid(
             yield invalid(f"status.storedVersions[{index}]", name, text)
-            )
 
 
 def _internal(spec: Object) -> Any:

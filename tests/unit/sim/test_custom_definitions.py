@@ -10,7 +10,7 @@ import yaml
 from api.fielderrors import aggregate
 from sim.apiserver.custom import DefinitionStrategy, accepted, is_established, resource_of, validate_crd
 from sim.apiserver.objects import copied
-from sim.apiserver.resources import Context
+from sim.apiserver.resources import Context  # noqa: TC001 - named in a cast
 from sim.apiserver.schema.builtin import schema_of
 from sim.apiserver.schema.check import prune
 
