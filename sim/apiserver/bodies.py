@@ -22,8 +22,8 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower() or "application/json"
 
 
-def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES) -> tuple[Object, list[str]]:
-    """The JSON object of a body and the duplicate fields in it. Raises StatusError 400, 413 or 415."""
+def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES, expected: str = "") -> tuple[Object, list[str]]:
+    """The JSON object of a body and the duplicate fields in it. `expected`: the kind that it should be, for messages. Raises StatusError 400, 413 or 415."""
     kind = media_type(request.content_type)
     if kind not in allowed:
         listed = ", ".join((*allowed, BINARY) if allowed == JSON_TYPES else allowed)
@@ -41,7 +41,7 @@ def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES) -> tuple[Obj
 
 def decoded(request: Request, resource: Resource, version: Version, validation: str) -> tuple[Object, list[str]]:
     """A private copy of the object in a body, pruned to what its schema knows, and warnings. Raises StatusError."""
-    obj, duplicates = parsed(request)
+    obj, duplicates = parsed(request, expected=resource.kind)
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     wanted = resource.api_version(version.name)
     if not kind and not api_version:
@@ -60,13 +60,14 @@ def decoded(request: Request, resource: Resource, version: Version, validation: 
 def checked(obj: Object, resource: Resource, version: Version, validation: str, duplicates: list[str]) -> tuple[Object, list[str]]:
     """Brings a private copy into the form of its schema; what does not fit raises or is dropped, as `validation` says."""
     schema = version.schema
-    if not resource.is_custom and (problem := type_errors(obj, schema, resource.kind, resource.api_version(version.name))):
+    if problem := type_errors(obj, schema, resource.kind, resource.api_version(version.name)):
         raise bad_request(problem)
     warnings: list[str] = []
     if validation != "Ignore":
         warnings = [*duplicates, *unknown_fields(obj, schema)]
         if warnings and validation == "Strict":
-            raise bad_request(strict_text(warnings))
+            short = version.name
+            raise bad_request(f'{resource.kind} in version "{short}" cannot be handled as a {resource.kind}: {strict_text(warnings)}')
     prune(obj, schema)
     if not resource.is_custom:
         normalize(obj, schema)

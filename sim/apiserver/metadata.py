@@ -253,7 +253,7 @@ def validate_update(metadata: Object, old: Object, path: str = "metadata") -> li
     for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if metadata.get(key) != old.get(key):
             value = metadata.get(key, "" if key in ("name", "namespace", "uid") else None)
-            twice = 2 if key.startswith("deletion") else 1  # two layers of the server say the same
+            twice = 1 if key in ("name", "namespace") else 2  # two layers of the server say the same
             out += [invalid(f"{path}.{key}", value, "field is immutable")] * twice
     changed = ("labels", "annotations", "ownerReferences", "finalizers")
     news = {key: metadata[key] for key in changed if key in metadata and metadata[key] is not old.get(key)}

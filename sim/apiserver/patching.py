@@ -7,10 +7,11 @@ from sim.apiserver.bodies import checked, media_type, parsed
 from sim.apiserver.fields.applying import applied
 from sim.apiserver.fields.fieldset import from_v1
 from sim.apiserver.fields.lazy import Ledger
+from sim.apiserver.fields.managed import settled
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.patches import json_patch, merge_patch, strategic_patch
 from sim.apiserver.requests import Request
-from sim.apiserver.schema.check import decode_json
+from sim.apiserver.schema.check import decode_json, strict_text
 from sim.apiserver.status import bad_request, not_found, unsupported_media_type
 from sim.apiserver.storage import Entry, Storage
 from sim.apiserver.versions import Converter
@@ -25,7 +26,9 @@ JSON, MERGE, STRATEGIC, APPLY = (
     "application/apply-patch+yaml",
 )
 RETRIES = 5
-STATUS_ONLY = {"f:status": {}}
+STATUS_ONLY: Object = {"f:status": {}}
+SPEC_ONLY: Object = {"f:spec": {}}
+ALL_BUT_STATUS: Object = {"f:metadata": {}, "f:spec": {}}
 
 
 class Patcher:
@@ -82,8 +85,10 @@ class Patcher:
     async def _apply(self, work: Work, request: Request) -> Result:
         config, duplicates = parsed(request, (APPLY,))
         _check_config(work, config)
-        config, warnings = checked(config, work.resource, work.version, work.options.validation, duplicates)
-        work.warnings += warnings
+        if duplicates and work.options.validation == "Strict":
+            raise bad_request(strict_text(duplicates))
+        if work.options.validation == "Warn":
+            work.warnings += duplicates
         work.author = _applying(work)
         if work.key not in self._storage.table(work.resource).entries:
             return await self._create(work, config)
@@ -92,8 +97,8 @@ class Patcher:
             live = await self.current(work, old)
             before = old.ledger.managers(work.version.schema)
             obj, managers = applied(before, live, config, work.version.schema, **self._as(work))
-            ledger = old.ledger if obj is live and managers == before else Ledger(managers)
-            return await self.converted(work, copied(obj)), ledger
+            managers = settled(before, managers) if obj is live else managers
+            return await self._taken(work, obj), old.ledger if managers is before else Ledger(managers)
 
         return await self._writer.update(work, change, retries=RETRIES)
 
@@ -102,13 +107,19 @@ class Patcher:
         if work.subresource or config["metadata"].get("uid"):
             raise not_found(work.resource.group, work.resource.plural, work.key.name)
         obj, managers = applied((), None, config, work.version.schema, **self._as(work))
-        obj = copied(obj)
+        obj = await self._taken(work, obj)
         obj["metadata"]["name"] = work.key.name
         return await self._writer.create(work, obj, Ledger(managers))
 
+    async def _taken(self, work: Work, obj: Object) -> Object:
+        """What applying made, as a private copy in the form of its schema and the version of the pipeline."""
+        return await self.converted(work, checked(copied(obj), work.resource, work.version, "Ignore", [])[0])
+
     @staticmethod
     def _as(work: Work) -> dict[str, Any]:
-        reset = STATUS_ONLY if work.version.has_status and not work.subresource else {}
+        reset: Object = {}
+        if work.version.has_status:
+            reset = STATUS_ONLY if not work.subresource else ALL_BUT_STATUS if work.resource.is_custom else SPEC_ONLY
         return {
             "manager": work.author.manager,
             "force": bool(work.options.force),

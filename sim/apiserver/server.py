@@ -10,6 +10,7 @@ from typing import Protocol
 
 from api.plan import Clock
 from sim.apiserver.builtin.registry import builtin_resources
+from sim.apiserver.custom import DefinitionStrategy
 from sim.apiserver.definitions import Definitions
 from sim.apiserver.deletes import Deleter
 from sim.apiserver.front.accept import JSON
@@ -30,6 +31,7 @@ from sim.apiserver.writes import Admission, Attributes, Writer
 
 __all__ = ("ApiServer",)
 
+STRATEGIES = {("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionStrategy()}
 _LOG = logging.getLogger(__name__)
 
 
@@ -83,7 +85,7 @@ class ApiServer:
         deleter = Deleter(self.storage, writer, hooks)
         self.verbs = Verbs(self.storage, reader, writer, patcher, deleter, self.watches, self._context)
         self._definitions = Definitions(self.storage, self, clock.now, self.watches.end)
-        for resource in builtin_resources() if resources is None else resources:
+        for resource in builtin_resources(STRATEGIES) if resources is None else resources:
             self.serve(resource)
 
     def serve(self, resource: Resource) -> None:

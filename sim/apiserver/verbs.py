@@ -12,7 +12,7 @@ from sim.apiserver.patches import json_patch, merge_patch
 from sim.apiserver.patching import APPLY, Patcher, check_identity
 from sim.apiserver.reading import Form, Reader, answer, form_of
 from sim.apiserver.requests import Answer, Request, Stream
-from sim.apiserver.resources import Context, ObjectKey, Resource, Version
+from sim.apiserver.resources import Context, Effect, ObjectKey, Resource, Version
 from sim.apiserver.routes import Target
 from sim.apiserver.scaling import SCALE, scale_of, scaled
 from sim.apiserver.status import StatusError, bad_request, forbidden, method_not_allowed, not_found
@@ -114,9 +114,9 @@ class Verbs:
         if resource.delegate is not None:
             return await self._delegated(request, target, resource)
         obj, work.warnings = decoded(request, resource, version, work.options.validation)
+        _check_namespace(obj, target.namespace)
         if resource.review is not None:
             return answer(resource.review(work.ctx, obj), form.accepted, 201)
-        _check_namespace(obj, target.namespace)
         self._check_namespace_is_open(work)
         result = await self._writer.create(work, obj)
         return await self._written(work, result, form)
@@ -125,6 +125,8 @@ class Verbs:
         """A POST to the collection that means a subresource of another resource."""
         assert resource.delegate is not None  # noqa: S101 - asked before
         body, _ = parsed(request)
+        if not (body.get("metadata") or {}).get("name"):
+            raise bad_request("Name parameter required.")
         plural, subresource = resource.delegate
         owner = next(t.resource for t in self._storage.tables() if t.resource.place == (resource.group, plural))
         named = replace(target, plural=plural, name=(body.get("metadata") or {}).get("name", ""), subresource=subresource)
@@ -139,14 +141,24 @@ class Verbs:
             raise not_found(resource.group, resource.plural, target.name)
         _check_namespace(body, target.namespace)
         effect = resource.actions[target.subresource](work.ctx, old.obj, body)
+        self._also(work, effect)
         if effect.changed is not None:
             self._writer.settle(work, old, effect.changed)
-        elif effect.delete_options is not None:
+        if effect.delete_options is not None:
             options = delete_options({}, effect.delete_options)
             if options.is_dry_run:
                 work.ctx = replace(work.ctx, is_dry_run=True)
             await self._deleter.delete(work, options)
         return answer(effect.answer, form_of(request, resource).accepted, effect.status)
+
+    def _also(self, work: Work, effect: Effect) -> None:
+        """Other objects that an action changes."""
+        for group, plural, obj in effect.others:
+            table = self._storage.find(group, plural)
+            key = ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+            old = table.entries.get(key) if table is not None else None
+            if table is not None and old is not None:
+                self._writer.settle(replace(work, resource=table.resource, version=table.resource.versions[0], key=key), old, obj)
 
     async def _put(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
         work = self._work(request, target, resource, version)

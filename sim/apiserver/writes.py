@@ -12,6 +12,7 @@ from typing import Protocol
 from api.fielderrors import FieldError, invalid
 from sim.apiserver import metadata as meta
 from sim.apiserver.fields.lazy import NOBODY, Ledger
+from sim.apiserver.fields.managed import Managers, claimed
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.options import WriteOptions
 from sim.apiserver.requests import Request
@@ -44,6 +45,8 @@ class Work:
     author: Author
     warnings: list[str] = field(default_factory=list[str])
     operation: str = "CREATE"
+    claim: Managers | None = None
+    """Managers that the client put in place of the stored ones."""
 
     @property
     def api_version(self) -> str:
@@ -115,6 +118,8 @@ class Writer:
         obj = await self._converter.convert(resource, obj, work.api_version)
         fill_defaults(obj, self._schema(work))
         strategy.default(obj)
+        # What admission and the hooks of the kind add belongs to nobody.
+        owned = obj if resource.is_custom else copied(obj)
         obj = await self._mutate(work, obj, None)
         meta.prepare_create(metadata := meta.opened(obj), ctx.now, ctx.rng, strategy.generation)
         if work.version.has_status and resource.is_custom:
@@ -129,7 +134,7 @@ class Writer:
             raise already_exists(resource.group, resource.plural, key.name)
         obj = await self._converter.convert(resource, obj, work.resource.stored_version)
         if ledger is None:
-            ledger = self._noted(work, NOBODY, None, obj)
+            ledger = self._noted(work, NOBODY, None, obj if resource.is_custom else owned)
         if ctx.is_dry_run:
             return Result(Entry(obj, ledger, 0), is_created=True)
         entry = self._storage.commit(resource, key, obj, ledger, work.author)
@@ -156,6 +161,10 @@ class Writer:
         """None: the stored object is not `old` any more."""
         resource, ctx, strategy = work.resource, work.ctx, work.resource.strategy
         before = await self._converter.convert(resource, old.obj, work.api_version)
+        if not work.subresource and ledger is None and "managedFields" in obj["metadata"]:
+            managers = old.ledger.managers(self._schema(work))
+            claim = claimed(managers, obj["metadata"]["managedFields"], subresource="")
+            work.claim = None if claim is managers or claim == managers else claim
         metadata = meta.opened(obj)
         self._check_version(work, metadata, old)
         obj["metadata"] = metadata
@@ -181,10 +190,10 @@ class Writer:
         """Commits an object that has passed everything; deletes it when that was all that its deletion waited for."""
         metadata = obj["metadata"] = {**obj["metadata"], "resourceVersion": old.obj["metadata"]["resourceVersion"]}
         is_same = obj == old.obj
-        if is_same and (ledger is None or ledger is old.ledger):
+        if is_same and work.claim is None and (ledger is None or ledger is old.ledger):
             return old
         if ledger is None:
-            ledger = self._noted(work, old.ledger, old.obj, obj)
+            ledger = self._noted(work, old.ledger if work.claim is None else Ledger(work.claim), old.obj, obj)
         if work.ctx.is_dry_run:
             return Entry(obj, ledger, old.revision)
         if self._is_done(work.resource, metadata, obj):
@@ -205,7 +214,7 @@ class Writer:
         """Preconditions in the object itself: its uid and resourceVersion."""
         resource, key = work.resource, work.key
         uid, known = metadata.get("uid"), old.obj["metadata"]["uid"]
-        if uid and uid != known:
+        if uid and uid != known and work.author.verb != "patch":
             raise conflict(resource.group, resource.plural, key.name, stale(resource, key, "UID", uid, known))
         revision = metadata.get("resourceVersion", "")
         if revision in ("", "0"):
@@ -277,7 +286,7 @@ class Writer:
     def _noted(self, work: Work, ledger: Ledger, old: Object | None, new: Object) -> Ledger:
         """The ledger after a write by the work's manager."""
         now = meta.timestamp(work.ctx.now)
-        version = work.resource.stored_version
+        version = work.api_version
         return ledger.update(
             old, new, self._schema(work), manager=work.author.manager, subresource=work.subresource, api_version=version, now=now
         )
