@@ -91,12 +91,21 @@ def run(options: argparse.Namespace) -> int:
             configure_logging(config.log_level, "text", log)
             show = Show(place, config, specs, crds, [m for _, m in inputs], options.port, options.timeout)
             return anyio.run(_until_stopped, show, not options.once)
-    except PlaceError as error:
+    except (PlaceError, OSError) as error:
         return _fail(str(error), FAILED)
     except ExceptionGroup as group:
-        if group.split(BrokenPipeError)[1] is None:
-            raise BrokenPipeError from group  # whoever read the output has enough, and everything has ended in order
-        raise
+        failures, others = group.split(OSError)
+        if failures is None or others is not None:
+            raise
+        error = _first(failures)
+        if isinstance(error, BrokenPipeError):
+            raise error from group  # whoever read the output has enough, and everything has ended in order
+        return _fail(str(error), FAILED)
+
+
+def _first(group: ExceptionGroup[OSError]) -> OSError:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, ExceptionGroup) else found
 
 
 def _fail(text: str, code: int) -> int:

@@ -40,6 +40,8 @@ FAILED, INVALID = 1, 4
 PROCESSES = (("controllers", controllers.build), ("scheduler", scheduler.build))
 BEHAVIOUR = Behaviour(start=Delay("uniform", (0.1, 0.5)), ready=Delay("uniform", (0.1, 0.4)))
 """Of containers; slow enough to be seen."""
+MANY_GANGS = 20
+"""More are not told one by one."""
 SETTLE_S = 0.1
 """Changes are gathered for so long before they are looked at."""
 
@@ -151,10 +153,10 @@ class Show:
         until = time.monotonic() + self._timeout_s
         while True:
             progress = progress_of(lookup)
-            for gang in progress.gangs:
-                if told.get(gang.name) != gang.step:
-                    told[gang.name] = gang.step
-                    say(f"{time.monotonic() - begun:5.1f} s  {gang}")
+            for name, step, text in _steps(progress):
+                if told.get(name) != step:
+                    told[name] = step
+                    say(f"{time.monotonic() - begun:5.1f} s  {text}")
             left_s = until - time.monotonic()
             if progress.is_complete or self._ended or left_s <= 0:
                 break
@@ -198,6 +200,15 @@ class Show:
                 say("  " + command.format(name) + (f" -n {namespace}" if namespace != "default" else ""))
         say("  kubectl cordon " + self._specs[0].name)
         say("  grovekeeper get")
+
+
+def _steps(progress: Progress) -> list[tuple[str, str, str]]:
+    """What is told when its second part changes, under its first: each gang, or figures when there are many."""
+    if len(progress.gangs) <= MANY_GANGS:
+        return [(gang.name, gang.step, str(gang)) for gang in progress.gangs]
+    running, bound = sum(not g.why for g in progress.gangs), sum(g.bound for g in progress.gangs)
+    text = f"{running} of {len(progress.gangs)} gangs run, {bound} pods are bound"
+    return [("", text, text)]
 
 
 def _described(specs: Sequence[NodeSpec]) -> str:

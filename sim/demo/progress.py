@@ -13,12 +13,13 @@ __all__ = ("GangState", "Progress", "progress_of")
 @dataclass(frozen=True, slots=True)
 class GangState:
     """One PodGang. `step`: its phase, bound pods and reason, without what changes all the time; `text`: that with all figures; `why`: what
-    it waits for, "" when it runs."""
+    it waits for, "" when it runs. `bound`: pods with a node."""
 
     name: str
     step: str
     text: str
     why: str
+    bound: int = 0
 
     def __str__(self) -> str:
         return f"gang {self.name}: {self.text}"
@@ -69,7 +70,7 @@ def _gang(gang: Object) -> GangState:
         why = "; ".join(f"{c['type']}: {c.get('reason', '')}: {c['message']}" for c in told) or blocked or "nobody has placed it yet"
     if blocked:
         text += f" ({blocked})"
-    return GangState(_name(gang), f"{phase} {bound}/{pods} {blocked}", text, why)
+    return GangState(_name(gang), f"{phase} {bound}/{pods} {blocked}", text, why, bound)
 
 
 def _unavailable(obj: Object) -> str:

@@ -100,6 +100,26 @@ def test_a_port_that_is_taken_is_named(demo: Demo) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("name", ["demo.log", "demo.lock", "kubeconfig", "demo.crt"])
+def test_a_folder_in_the_way_of_a_file_is_named(demo: Demo, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    done = demo("--once")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert str(tmp_path) in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_many_gangs_are_told_in_figures(demo: Demo) -> None:
+    many = (
+        "apiVersion: grove.io/v1alpha1\nkind: PodCliqueSet\nmetadata: {name: many}\nspec:\n  replicas: 21\n  template:\n    cliques:\n"
+        "    - {name: w, spec: {roleName: w, replicas: 1, podSpec: {containers: [{name: c, image: 'x:1'}]}}}\n"
+    )
+    done = demo("--once", "-f", "-", given=many)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "21 of 21 gangs run, 21 pods are bound" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "text", "code", "message"),
     [
