@@ -1,6 +1,5 @@
 """Structural schemas of custom resources: each keyword with its message, pruning, unknown fields."""
 
-
 import pytest
 
 from tests.contract.client import Api
@@ -421,7 +420,7 @@ CASES = [
         {"number": 1, "open": 2, "even": 4, "text": "ab", "list": ["a", "b", "c"]},
     ),
     kept("whole_number", "{number: 2.0, ratio: 1}", {"number": 2, "ratio": 1}),
-    kept("big_number", "{ratio: 1.5e300}", {"ratio": 1.5e300}),
+    kept("big_number", "{ratio: 1.5e+300}", {"ratio": 1.5e300}),
     kept("int_or_string_kept", "{either: '1'}", {"either": "1"}),
     kept("nullable", "{maybe: null}", {"maybe": None}),
     kept(
