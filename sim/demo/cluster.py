@@ -18,6 +18,7 @@ from sim.nodes.actions import Nodes
 from sim.nodes.heartbeats import Heartbeats
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import NodeSpec
+from sim.nodes.tokens import AccountTokens
 
 __all__ = ("Cluster", "running_cluster")
 
@@ -45,7 +46,13 @@ async def running_cluster(
     kubelet = Kubelet(server, clock, defaults=behaviour, seed=rng.getrandbits(32))
     nodes = Nodes(server, clock, kubelet, lifecycle)
     async with anyio.create_task_group() as tasks:
-        for run in (Collector(server).run, NamespaceController(server).run, lifecycle.run, kubelet.run):
+        for run in (
+            Collector(server).run,
+            NamespaceController(server).run,
+            lifecycle.run,
+            kubelet.run,
+            AccountTokens(server, clock, rng).run,
+        ):
             tasks.start_soon(run)
         await nodes.create(specs)
         if len(specs) <= HEARTBEATS_UP_TO:
