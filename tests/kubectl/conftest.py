@@ -69,15 +69,21 @@ class Background:
 
     async def _serve(self) -> None:
         from sim.apiserver.bootstrap import bootstrap
+        from sim.apiserver.care.collector import Collector
+        from sim.apiserver.care.namespaces import NamespaceController
         from sim.apiserver.server import ApiServer
 
         server = ApiServer(WallClock(), Random(1))  # noqa: S311 - no secrets come from it
+        care = [asyncio.create_task(run) for run in (Collector(server).run(), NamespaceController(server).run())]
         await bootstrap(server)
         context, trusted = write_certificate(self._kubeconfig.parent)
         async with Listener(server.handle, token=TOKEN, tls=context) as listener:
             write_kubeconfig(self._kubeconfig, listener.url, TOKEN, ca=trusted)
             self._ready.set()
             await self._done.wait()
+        for task in care:
+            task.cancel()
+        await asyncio.wait(care)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

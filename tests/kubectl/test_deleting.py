@@ -117,6 +117,9 @@ def test_drain_evicts_as_budgets_allow(kubectl: Kubectl) -> None:
     kubectl("create", "pdb", "p", "--selector=app=x", "--min-available=1")
     running = '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}'
     kubectl("patch", "pod", "a", "--subresource=status", "-p", running)
+    # What the disruption controller writes, where there is one.
+    allowed = '{"status":{"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1}}'
+    kubectl("patch", "pdb", "p", "--subresource=status", "--type=merge", "-p", allowed)
     with pytest.raises(KubectlFailed, match="Cannot evict pod as it would violate the pod's disruption budget"):
         drain(kubectl, name)
     assert kubectl("get", "pods", "-o", "name").split() == ["pod/a"]
