@@ -66,6 +66,7 @@ class Setup:
 class Cluster:
     """Use as an async context manager on a SimLoop. `seed` decides uids, latencies and jitter. `log`: one line for each request of our
     processes, each change of an object and each fault. `writes`: answered ones by process, without those of leases and events.
+    `ongoing`: faults that last, and processes that are about to be started again.
     """
 
     def __init__(self, setup: Setup, seed: int = 0, faults: Sequence[Fault] = ()) -> None:
@@ -76,6 +77,7 @@ class Cluster:
         self.desk = FaultDesk(faults, self._disturbed)
         self.log: list[str] = []
         self.writes: dict[str, int] = {}
+        self.ongoing = 0
         self.inspector = Inspector(self.server.lookup, self._loop.time)
         rng = Random(f"{seed}/network")  # noqa: S311 - latencies of a simulation
         self.network = Network(self.server, self.desk, rng, self._crash, self.inspector.sent, self._done)
@@ -158,7 +160,9 @@ class Cluster:
 
     async def _restart(self, process: SimProcess, seconds: float) -> None:
         await process.kill()
+        self.ongoing += 1
         await anyio.sleep(seconds)
+        self.ongoing -= 1
         if not process.is_running and not self._is_closing:
             process.start()
         self.inspector.disturbed()
@@ -168,6 +172,7 @@ class Cluster:
         if self.desk.is_over:
             return
         self._disturbed(fault)
+        self.ongoing += 1
         match fault.kind:
             case FaultKind.COMPACT:
                 self.compact()
@@ -177,6 +182,7 @@ class Cluster:
                 await self.pause(fault.process, fault.seconds)
             case _:
                 pass
+        self.ongoing -= 1
         self.inspector.disturbed()
 
     # what tests do

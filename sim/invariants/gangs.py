@@ -83,7 +83,8 @@ class GangAtomicity(Checker):
             return
         uid = found["metadata"]["uid"]
         minimums = {group["name"]: group.get("minReplicas", 0) for group in found["spec"].get("podgroups", ())}
-        if all(bound[name] >= least for name, least in minimums.items()):
+        # A gang is made without groups; they are filled in later.
+        if minimums and all(bound[name] >= least for name, least in minimums.items()):
             self._excused.add(uid)
         if not bound or uid in self._excused:
             self._partial_since.pop(gang, None)

@@ -21,8 +21,8 @@ from sim.workloads import POOL
 
 __all__ = ("Result", "drawn", "run_scenario", "shrunk")
 
-QUIET_S, SETTLE_S, REST_S = 30.0, 600.0, 600.0
-"""Nothing is written for QUIET_S within SETTLE_S after the last step, and then for REST_S."""
+QUIET_S, SETTLE_S, REST_S = 100.0, 1000.0, 600.0
+"""Frozen watches are given up after 90 s. Nothing is written for QUIET_S within SETTLE_S after the last step, and then for REST_S."""
 WATCHED = ("pods", "podcliques", "podcliquesets", "podcliquescalinggroups", "podgangs", "nodes")
 MANAGED = (
     *(("grove.io", "v1alpha1", plural) for plural in ("podcliquesets", "podcliquescalinggroups", "podcliques")),
@@ -101,6 +101,7 @@ async def _run(setup: Setup, scenario: Scenario, seed: int, faults: Sequence[Fau
 
 async def _rest(cluster: Cluster) -> None:
     """The end of a run: writes stop, and no more come (L1)."""
+    await cluster.until(lambda: cluster.ongoing == 0, "a fault goes on", SETTLE_S)
     waited, last = 0.0, -1
     while (now := cluster.inspector.writes) != last:
         if waited > SETTLE_S:

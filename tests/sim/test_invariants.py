@@ -64,6 +64,7 @@ def test_room_of_pods_that_have_ended_may_be_used_and_other_schedulers_are_not_o
 
 
 def test_a_gang_that_stays_half_bound(world: World) -> None:
+    world.put("podgangs", {**gang(2), "spec": {"podgroups": []}})
     world.put("podgangs", gang(2))
     world.put("pods", pod(0, "a"), SCHEDULER)
     world.time = 25.0
