@@ -11,7 +11,7 @@ import anyio
 
 from api.plan import Clock
 from api.timestamps import rfc3339
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, dig
 from sim.apiserver.resources import ObjectKey
 from sim.apiserver.storage import Change
 from sim.kubelet.addresses import Addresses
@@ -193,7 +193,7 @@ class Kubelet:
             await self._end(key, pod, run, now)
             return
         if run is None:
-            if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            if dig(pod, "status", "phase") in ("Succeeded", "Failed"):
                 return
             run = self._start(key, pod, machine, now)
         advance(run, now, is_released=waits(run) and self._is_released(key, pod))

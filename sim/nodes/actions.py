@@ -7,7 +7,7 @@ import msgspec
 
 from api.plan import Clock
 from api.timestamps import rfc3339
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, dig
 from sim.apiserver.resources import ObjectKey
 from sim.kubelet.host import MERGE, STRATEGIC, Caller, Host, pod_path
 from sim.kubelet.kubelet import Kubelet
@@ -93,7 +93,7 @@ class Nodes:
         if node is None:
             raise NodeError(f"there is no node {name}")
         await self.delete(name)
-        allocatable: dict[str, str] = node["status"]["allocatable"]
+        allocatable = mapping(node, "status", "allocatable")
         await self.create([NodeSpec(name, allocatable, node["metadata"].get("labels") or {})])
         self._lifecycle.hear(name)
         self._kubelet.restore(name)
@@ -109,7 +109,7 @@ class Nodes:
             pod
             for pod in self._host.lookup.list("", "pods")
             if pod["spec"].get("nodeName") == name
-            and pod["status"].get("phase") not in ("Succeeded", "Failed")
+            and dig(pod, "status", "phase") not in ("Succeeded", "Failed")
             and not any(o.get("kind") in ("DaemonSet", "Node") for o in maps(pod, "metadata", "ownerReferences"))
         ]
 

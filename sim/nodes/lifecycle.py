@@ -11,7 +11,7 @@ import anyio
 
 from api.plan import Clock
 from api.timestamps import rfc3339
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, dig
 from sim.apiserver.resources import ObjectKey
 from sim.apiserver.storage import Change
 from sim.kubelet.host import MERGE, STRATEGIC, Caller, Host, pod_path
@@ -111,7 +111,7 @@ class NodeLifecycle:
         if node is None:
             self._gone_since.setdefault(name, anyio.current_time())
         # Nothing drives a pod off a node without taints: the usual case costs nothing.
-        if node is None or node["spec"].get("taints"):
+        if node is None or dig(node, "spec", "taints"):
             self._mark(("pod", key))
 
     def _mark(self, subject: Subject) -> None:
@@ -162,11 +162,10 @@ class NodeLifecycle:
             else:
                 since = self._silent_since[name] = heard_at
         if since is not None and readiness_of(node) != "Unknown":
-            if now < since + GRACE_S:
-                self._look_again(subject, since + GRACE_S)
-            else:
+            if now >= since + GRACE_S:
                 await self._call_lost(subject, node)
-            return
+                return  # the taints follow when the new condition is heard of
+            self._look_again(subject, since + GRACE_S)
         wanted = wanted_taints(node, rfc3339(self._clock.now()))
         if wanted != maps(node, "spec", "taints"):
             meta = {"uid": node["metadata"]["uid"], "resourceVersion": node["metadata"]["resourceVersion"]}

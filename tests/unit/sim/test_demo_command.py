@@ -125,6 +125,8 @@ def test_many_gangs_are_told_in_figures(demo: Demo) -> None:
     [
         (["--nodes", "0"], "", 2, "--nodes: '0' is not a whole number from 1 to 5000"),
         (["--port", "x"], "", 2, "--port: 'x' is not a whole number"),
+        (["--timeout", "nan"], "", 2, "--timeout: 'nan' is not a number of seconds"),
+        (["--timeout", "0"], "", 2, "--timeout: '0' is not a number of seconds"),
         (["-f", "/nowhere"], "", 4, "/nowhere: cannot be read"),
         (["-f", "FILE"], "a: [", 4, "not valid YAML"),
         (

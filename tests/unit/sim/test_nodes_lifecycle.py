@@ -141,6 +141,30 @@ def test_a_restored_node_ends_what_is_to_end_and_starts_the_rest_again() -> None
     simulate(scenario)
 
 
+def test_a_node_that_is_silent_can_be_cordoned() -> None:
+    async def scenario(world: World) -> None:
+        await world.at(1)
+        await world.nodes.lose("node-0")
+        await world.nodes.cordon("node-0")
+        await world.at(2)
+        assert world.taints() == ["unschedulable:NoSchedule"]
+        await world.at(42)
+        assert world.taints() == ["unreachable:NoSchedule", "unreachable:NoExecute", "unschedulable:NoSchedule"]
+
+    simulate(scenario)
+
+
+def test_a_node_without_any_state_is_unreachable_and_full() -> None:
+    async def scenario(world: World) -> None:
+        await world.call("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}})
+        await world.create(node="bare", tolerations=[{"operator": "Exists"}])
+        await world.at(1)
+        assert world.taints("bare") == ["unreachable:NoSchedule", "unreachable:NoExecute"]
+        assert world.pod()["status"]["reason"] == "OutOfpods"
+
+    simulate(scenario)
+
+
 def test_a_short_silence_does_not_matter() -> None:
     async def scenario(world: World) -> None:
         await world.create()
