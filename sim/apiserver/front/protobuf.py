@@ -1,4 +1,4 @@
-"""Bodies in protobuf, which kubectl sends for built-in kinds from 1.33 on: read into JSON. Answers are never protobuf."""
+"""Bodies in protobuf, which kubectl 1.36 sends where it creates built-in kinds itself: read into JSON. Answers are never protobuf."""
 
 import base64
 import struct
