@@ -23,7 +23,10 @@ def media_type(content_type: str) -> str:
 
 
 def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES, expected: str = "") -> tuple[Object, list[str]]:
-    """The JSON object of a body and the duplicate fields in it. `expected`: the kind that it should be, for messages. Raises StatusError 400, 413 or 415."""
+    """The JSON object of a body and the duplicate fields in it. `expected`: the kind that it should be, for messages.
+
+    Raises StatusError 400, 413 or 415.
+    """
     kind = media_type(request.content_type)
     if kind not in allowed:
         listed = ", ".join((*allowed, BINARY) if allowed == JSON_TYPES else allowed)
@@ -31,12 +34,12 @@ def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES, expected: st
     if len(request.body) > MAX_BODY:
         raise too_large(f"Request entity too large: limit is {MAX_BODY}")
     if "yaml" not in kind:
-        return decode_json(request.body)
+        return decode_json(request.body, expected)
     if request.body.startswith(b"{"):
         # Nearly always JSON, which is YAML too and much faster to read; flow mappings that are no JSON are left to YAML.
         with contextlib.suppress(StatusError):
             return decode_json(request.body)
-    return decode_yaml(request.body)
+    return decode_yaml(request.body, expected)
 
 
 def decoded(request: Request, resource: Resource, version: Version, validation: str) -> tuple[Object, list[str]]:
