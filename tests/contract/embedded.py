@@ -10,6 +10,7 @@ from controllers.runtime.clock import SystemClock
 from sim.apiserver.bootstrap import bootstrap
 from sim.apiserver.care.collector import Collector
 from sim.apiserver.care.namespaces import NamespaceController
+from sim.apiserver.care.webhooks import Webhooks
 from sim.apiserver.front.listener import Listener
 from sim.apiserver.server import ApiServer
 from tests.contract.client import Access
@@ -25,7 +26,7 @@ class EmbeddedServer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="embedded API server", daemon=True)
         self._thread.start()
         self._controllers: list[asyncio.Task[None]] = []
-        self._server = ApiServer(SystemClock(), random.Random(1))  # noqa: S311 - names, not secrets
+        self._server = ApiServer(SystemClock(), random.Random(1), webhooks=Webhooks)  # noqa: S311 - names, not secrets
         self._listener = Listener(self._server.handle)
         self._run(self._start())
         self.access = Access(self._listener.url)

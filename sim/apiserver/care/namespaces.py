@@ -91,7 +91,7 @@ class NamespaceController:
         found = [
             (table.resource, key)
             for table in self._storage.tables()
-            for key, entry in table.by_namespace.get(name, {}).items()
+            for key in table.by_namespace.get(name, {})
             if name and "delete" in table.resource.verbs
         ]
         return sorted(found, key=lambda one: (one[0].plural != "pods", one[0].group, one[0].plural, one[1]))

@@ -37,6 +37,7 @@ def resource_of(crd: Object) -> Resource:
         short_names=tuple(names.get("shortNames", ())),
         categories=tuple(names.get("categories", ())),
         is_custom=True,
+        conversion=spec["conversion"] if dig(spec, "conversion", "strategy") == "Webhook" else None,
     )
 
 
