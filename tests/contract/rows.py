@@ -138,7 +138,8 @@ async def serve(api: Api, *plurals: str) -> None:
 
 
 async def _is_served(api: Api, kind: Kind) -> bool:
-    return (await api.list(kind, limit=1)).status == 200
+    # A definition that was just established gets its storage anew, which answers 429 for a moment.
+    return [(await api.list(kind, limit=1)).status for _ in range(3)] == [200] * 3
 
 
 async def run(api: Api, steps: tuple[Step, ...]) -> list[Reply]:

@@ -1,6 +1,5 @@
 """Server-side apply."""
 
-
 import pytest
 
 from tests.contract.client import Api

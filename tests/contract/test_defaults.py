@@ -1,6 +1,5 @@
 """Defaults of structural schemas."""
 
-
 import pytest
 
 from tests.contract.client import Api

@@ -1,6 +1,5 @@
 """JSON patches (RFC 6902)."""
 
-
 from typing import Any
 
 import pytest

@@ -1,6 +1,5 @@
 """The status subresource."""
 
-
 import pytest
 
 from tests.contract.client import Api

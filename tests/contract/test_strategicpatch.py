@@ -1,6 +1,5 @@
 """Strategic merge patches."""
 
-
 import pytest
 
 from tests.contract.client import Api

@@ -40,10 +40,12 @@ class Hooks:
         answer = self._answers[path](review["request"])
         if isinstance(answer, Awaitable):
             answer = await answer
-        if isinstance(answer, web.StreamResponse):
-            return answer
-        response = {"uid": review["request"]["uid"], **answer}
-        return web.json_response({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response})
+        if not isinstance(answer, web.StreamResponse):
+            response = {"uid": review["request"]["uid"], **answer}
+            answer = web.json_response({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response})
+        # A client that keeps a connection would keep it beyond the loop of the test.
+        answer.force_close()
+        return answer
 
 
 @contextlib.asynccontextmanager
@@ -64,5 +66,5 @@ async def hooks() -> AsyncGenerator[Hooks]:
         yield made
     finally:
         await runner.cleanup()
-        # Connections of TLS end one turn of the loop later.
-        await asyncio.sleep(0)
+        # Connections of TLS end some turns of the loop later.
+        await asyncio.sleep(0.05)
