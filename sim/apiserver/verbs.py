@@ -140,6 +140,10 @@ class Verbs:
         if old is None:
             raise not_found(resource.group, resource.plural, target.name)
         _check_namespace(body, target.namespace)
+        body = await self._writer.admit(work, body)
+        old = table.entries.get(work.key)
+        if old is None:
+            raise not_found(resource.group, resource.plural, target.name)
         effect = resource.actions[target.subresource](work.ctx, old.obj, body)
         self._also(work, effect)
         if effect.changed is not None:

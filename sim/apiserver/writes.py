@@ -141,6 +141,12 @@ class Writer:
         assert entry is not None  # noqa: S101 - an object was given
         return Result(entry, is_created=True)
 
+    async def admit(self, work: Work, posted: Object) -> Object:
+        """What is posted to a subresource, after all webhooks have seen it."""
+        posted = await self._mutate(work, posted, None)
+        await self._validate(work, posted, None)
+        return posted
+
     async def update(self, work: Work, change: Change, *, retries: int = 0) -> Result:
         """Replaces a stored object by what `change` makes of it. `retries`: how often to begin again when it changed meanwhile."""
         work.operation = "UPDATE"
@@ -274,8 +280,7 @@ class Writer:
 
     @staticmethod
     def _attributes(work: Work, obj: Object, old: Object | None) -> Attributes:
-        kind = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}.get(work.author.verb, "UpdateOptions")
-        options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        options: Object = {"kind": "CreateOptions" if work.operation == "CREATE" else "UpdateOptions", "apiVersion": "meta.k8s.io/v1"}
         if work.options.manager:
             options["fieldManager"] = work.options.manager
         if work.ctx.is_dry_run:

@@ -6,10 +6,14 @@ from typing import Any
 
 import msgspec
 
+from api.fielderrors import aggregate, invalid
 from sim.apiserver.care.calls import Caller, CallFailed, url_of
-from sim.apiserver.metadata import new_uid
+from sim.apiserver.care.reviews import BadAnswer, decoded, headless
+from sim.apiserver.metadata import label_errors, new_uid, qualified_name_errors
 from sim.apiserver.objects import Object, as_list, as_map, dig
+from sim.apiserver.patches.failures import json_type
 from sim.apiserver.resources import Resource
+from sim.apiserver.schema.fields import prune
 from sim.apiserver.status import StatusError
 
 __all__ = ("Conversions",)
@@ -30,7 +34,12 @@ class Conversions:
         """Raises StatusError 500 when the webhook fails or answers badly."""
         assert resource.conversion is not None  # noqa: S101 - only such resources come here
         client: Object = dig(resource.conversion, "webhook", "clientConfig") or {}
-        return [await self._converted(client, obj, api_version) for obj in objects]
+        version = resource.version(api_version.rpartition("/")[2])
+        converted = [await self._converted(client, obj, api_version) for obj in objects]
+        if version is not None:
+            for obj in converted:
+                prune(obj, version.schema)
+        return converted
 
     async def _converted(self, client: Object, obj: Object, api_version: str) -> Object:
         what = f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
@@ -52,33 +61,35 @@ class Conversions:
 def _objects(body: bytes, uid: str) -> tuple[list[Any], str]:
     """The converted objects, and what is wrong with the answer."""
     try:
-        review = as_map(msgspec.json.decode(body))
-    except msgspec.DecodeError as error:
-        return [], f"couldn't get version/kind; json parse error: {error}"
-    if review is None:
-        return [], "couldn't get version/kind; json parse error: the answer is no object"
-    api_version, kind = review.get("apiVersion") or "", review.get("kind") or ""
+        review = decoded(body, API_VERSION, KIND)
+    except BadAnswer as error:
+        return [], str(error)
     response = as_map(review.get("response"))
     if response is None:
         return [], "no response provided"
     if (found := response.get("uid") or "") != uid:
         return [], f'expected response.uid="{uid}", got "{found}"'
-    if (api_version, kind) != (API_VERSION, KIND):
-        return [], f"expected webhook response of {API_VERSION}, Kind={KIND}, got {api_version or '/'}, Kind={kind}"
+    if problem := headless(review, API_VERSION, KIND):
+        return [], problem
     result: Object = as_map(response.get("result")) or {}
     status = result.get("status") or ""
     if status != "Success":
-        return [], result.get("message") or f"response.result.status was '{status}', expected 'Success'"
+        return [], result.get("message") or f"response.result.status was '{status}', not 'Success'"
     return as_list(response.get("convertedObjects")) or [], ""
 
 
 def _accepted(what: str, original: Object, converted: Any, api_version: str) -> Object:
     """The converted object; of its metadata only labels and annotations are the webhook's."""
-    obj = as_map(converted) or {}
+    obj = as_map(converted)
+    if obj is None:
+        why = f"json: cannot unmarshal {json_type(converted)} into Go value of type map[string]interface {{}}"
+        raise _failure("unexpected end of JSON input" if converted is None else why)
+    if not obj.get("kind"):
+        raise _failure(f"Object 'Kind' is missing in '{msgspec.json.encode(obj).decode()}'")
     at = f"{what} returned invalid object at index 0: "
-    if (got := obj.get("apiVersion") or "/") != api_version:
+    if (got := obj.get("apiVersion") or "") != api_version:
         raise _failure(f"{at}invalid groupVersion (expected {api_version}, received {got})")
-    if (got := obj.get("kind") or "") != original["kind"]:
+    if (got := obj["kind"]) != original["kind"]:
         raise _failure(f"{at}invalid kind (expected {original['kind']}, received {got})")
     metadata, kept = as_map(obj.get("metadata")) or {}, original["metadata"]
     for field, shown in SAME:
@@ -88,8 +99,22 @@ def _accepted(what: str, original: Object, converted: Any, api_version: str) -> 
     out = {key: value for key, value in kept.items() if key not in ("labels", "annotations")}
     for field in ("labels", "annotations"):
         if value := metadata.get(field):
+            if problem := _bad_map(field, value):
+                raise _failure(f"{what} returned invalid metadata: {problem}")
             out[field] = value
     return {**obj, "metadata": out}
+
+
+def _bad_map(field: str, value: Object) -> str:
+    """What is wrong with labels or annotations, "" if nothing."""
+    for key, text in value.items():
+        if not isinstance(text, str):
+            number = "int64" if isinstance(text, int) and not isinstance(text, bool) else "float64"
+            shown = number if (found := json_type(text)) == "number" else found
+            return f"metadata.{field}[{key}] must be a string, but is {shown} in converted object"
+    if field == "labels":
+        return aggregate(label_errors(value, "metadata.labels"))
+    return aggregate([invalid("metadata.annotation", key, text) for key in sorted(value) for text in qualified_name_errors(key)])
 
 
 def _failure(text: str) -> StatusError:

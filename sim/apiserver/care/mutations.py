@@ -39,7 +39,9 @@ async def mutated(
     if attributes.subresource == "scale" and version.scale is not None:
         return scaled(obj, version.scale, patched, attributes.key.name)
     if patched.get("kind") != shown["kind"]:
-        raise StatusError(500, "", f"converting ({patched.get('kind')}) to ({shown['kind']}): unknown conversion")
+        found = f"{str(patched.get('apiVersion')).rpartition('/')[2]}.{patched.get('kind')}"
+        wanted = f"{resource.group.partition('.')[0] or 'core'}.{shown['kind']}"
+        raise StatusError(500, "", f"converting ({found}) to ({wanted}): unknown conversion")
     if shown["kind"] != resource.kind:
         return patched
     patched = copied(await converter.convert(resource, patched, obj["apiVersion"]))

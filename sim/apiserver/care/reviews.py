@@ -14,7 +14,20 @@ from sim.apiserver.schema.jsonerrors import json_error
 from sim.apiserver.status import StatusError
 from sim.apiserver.writes import Attributes
 
-__all__ = ("BadAnswer", "Kind", "Response", "denial", "internal", "kind_of", "namespace_of", "request_of", "response_in", "review_of")
+__all__ = (
+    "BadAnswer",
+    "Kind",
+    "Response",
+    "decoded",
+    "denial",
+    "headless",
+    "internal",
+    "kind_of",
+    "namespace_of",
+    "request_of",
+    "response_in",
+    "review_of",
+)
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -32,6 +45,10 @@ class Kind:
     group: str
     version: str
     kind: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     def as_json(self) -> Object:
         return {"group": self.group, "version": self.version, "kind": self.kind}
@@ -96,18 +113,18 @@ def review_of(request: Object, uid: str, obj: Object | None, old: Object | None)
 
 def response_in(body: bytes, uid: str, *, is_mutating: bool) -> Response:
     """Reads an answer. Raises BadAnswer."""
-    review = _decoded(body)
-    api_version, kind = review.get("apiVersion") or "", review.get("kind") or ""
-    if (api_version or kind) and (api_version, kind) != (API_VERSION, KIND):
-        raise BadAnswer(f"failed to call webhook: {_foreign(api_version, kind)}")
+    try:
+        review = decoded(body, API_VERSION, KIND)
+    except BadAnswer as error:
+        raise BadAnswer(f"failed to call webhook: {error}") from None
     response = as_map(review.get("response"))
     if response is None:
         raise _invalid("webhook response was absent")
     _check_types(response)
     if (found := response.get("uid") or "") != uid:
         raise _invalid(f'expected response.uid="{uid}", got "{found}"')
-    if not api_version:
-        raise _invalid(f"expected webhook response of {API_VERSION}, Kind={KIND}, got /, Kind=")
+    if problem := headless(review, API_VERSION, KIND):
+        raise _invalid(problem)
     patch, patch_type = response.get("patch") or "", response.get("patchType")
     if not is_mutating and (patch or patch_type is not None):
         raise _invalid(f"validating webhook may not return response.{'patch' if patch else 'patchType'}")
@@ -138,7 +155,8 @@ def internal(text: str) -> StatusError:
     return StatusError(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
 
 
-def _decoded(body: bytes) -> Object:
+def decoded(body: bytes, api_version: str, kind: str) -> Object:
+    """A review of a kind, or one that does not say what it is. Raises BadAnswer in the words of the real decoder."""
     try:
         review = msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -147,15 +165,18 @@ def _decoded(body: bytes) -> Object:
     if fields is None:
         type_name = json_type(review)
         text = f"couldn't get version/kind; json parse error: json: cannot unmarshal {type_name} into Go value of type {HEADER}"
-        raise BadAnswer(f"failed to call webhook: {text}")
-    return fields
+        raise BadAnswer(text)
+    found_version, found_kind = fields.get("apiVersion") or "", fields.get("kind") or ""
+    if (found_version, found_kind) in ((api_version, kind), ("", "")):
+        return fields
+    if found_kind in (kind, "Status"):
+        raise BadAnswer(f"converting ({found_version.rpartition('/')[2]}.{found_kind}) to (v1.{kind}): unknown conversion")
+    raise BadAnswer(f'no kind "{found_kind}" is registered for version "{found_version}" in scheme "pkg/runtime/scheme.go:111"')
 
 
-def _foreign(api_version: str, kind: str) -> str:
-    if kind == KIND or kind == "Status":
-        version = api_version.rpartition("/")[2]
-        return f"converting ({version}.{kind}) to (v1.{KIND}): unknown conversion"
-    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+def headless(review: Object, api_version: str, kind: str) -> str:
+    """The complaint about a review that does not say what it is."""
+    return "" if review.get("kind") else f"expected webhook response of {api_version}, Kind={kind}, got /, Kind="
 
 
 def _check_types(response: Object) -> None:

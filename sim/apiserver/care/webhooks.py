@@ -11,7 +11,7 @@ from sim.apiserver.care.calls import Caller, CallFailed, Http, url_of
 from sim.apiserver.care.conversion import Conversions
 from sim.apiserver.care.matching import EXEMPT, Hook, hook_of, is_wanted, version_for
 from sim.apiserver.care.mutations import mutated
-from sim.apiserver.care.reviews import BadAnswer, Response, denial, internal, request_of, response_in, review_of
+from sim.apiserver.care.reviews import BadAnswer, Response, denial, internal, kind_of, request_of, response_in, review_of
 from sim.apiserver.metadata import new_uid
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Lookup, Resource, Version
@@ -132,8 +132,10 @@ class Webhooks:
     async def _shown(self, attributes: Attributes, version: Version, obj: Object | None) -> Object | None:
         """An object as a webhook sees it."""
         resource, subresource = attributes.resource, attributes.subresource
-        if obj is None or obj.get("kind") != resource.kind:
-            return obj  # what is posted to a subresource has one version only
+        if obj is None:
+            return None
+        if (kind := kind_of(resource, version, subresource)).kind != resource.kind and subresource != "scale":
+            return {"kind": kind.kind, "apiVersion": kind.api_version, **obj}  # posted to a subresource
         obj = await self._converter.convert(resource, obj, resource.api_version(version.name))
         if subresource == "scale" and version.scale is not None:
             return scale_of(obj, version.scale, resource)
