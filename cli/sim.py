@@ -5,6 +5,7 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from cli.configuration import ConfigurationError, load_configuration
@@ -13,10 +14,12 @@ from sim.cluster.cluster import Setup
 from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind, parse
 from sim.sweeps.runner import Result, drawn, run_scenario, shrunk
 from sim.sweeps.scenarios import SCENARIOS
+from sim.sweeps.sieve import SWEEPS, clean_run, faults_of, swept
 
 __all__ = ("add_parser", "run")
 
 FAILED, INVALID = 1, 4
+SWEPT = ("create", "scale-up", "scale-down", "delete")
 EVENTS = 50
 LEASES = "leases"
 """Renewals are left out of the events that are shown."""
@@ -41,6 +44,8 @@ def add_parser(commands: Any) -> None:
     fault_help = "one fault, such as 'crash process=controllers-0 nth=3'; may be repeated; then none are drawn"
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help=fault_help)
     parser.add_argument("--replicas", type=int, default=2, help="processes of each component (default 2)")
+    parser.add_argument("--sweep", choices=SWEEPS, help="instead of seeds: one fault at each place where it can happen, one process each")
+    parser.add_argument("--every", type=int, default=1, help="with --sweep: only each n-th place (default 1)")
     parser.add_argument("--log", action="store_true", help="print the event log of each run")
     parser.set_defaults(run=run)
 
@@ -54,8 +59,16 @@ def run(options: argparse.Namespace) -> int:
     except (ConfigurationError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return INVALID
-    logging.disable(logging.CRITICAL)
     setup = Setup(PROGRAMS, config, replicas=options.replicas)
+    logging.disable(logging.CRITICAL)
+    try:
+        return sweep(options, setup) if options.sweep else seeds(options, setup, kinds, given)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def seeds(options: argparse.Namespace, setup: Setup, kinds: Sequence[FaultKind], given: Sequence[Fault]) -> int:
+    """One run for each seed, until one fails."""
     names = options.scenario or list(SCENARIOS)
     started = told = time.monotonic()
     virtual_s = 0.0
@@ -74,6 +87,21 @@ def run(options: argparse.Namespace) -> int:
             print(f"{done} of {options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {told - started:.0f} s", flush=True)
     print(f"{options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {time.monotonic() - started:.1f} s: every promise was kept")
     return 0
+
+
+def sweep(options: argparse.Namespace, setup: Setup) -> int:
+    """Every fault of a sweep, one at a time; all that fail are told."""
+    setup, failed, done = replace(setup, replicas=1), 0, 0
+    for name in options.scenario or SWEPT:
+        clean = clean_run(setup, name, options.seed)
+        for fault in list(faults_of(clean, options.sweep))[:: options.every]:
+            violation, _ = swept(clean, fault)
+            done += 1
+            if violation is not None:
+                failed += 1
+                print(f"scenario {name}, seed {options.seed}, --fault '{fault}': {str(violation)[:1000]}", flush=True)
+        print(f"{options.sweep} of {name}: {done} runs so far, {failed} failed", flush=True)
+    return FAILED if failed else 0
 
 
 def kinds_of(text: str) -> tuple[FaultKind, ...]:

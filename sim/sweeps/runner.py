@@ -19,7 +19,7 @@ from sim.sweeps.normal import normalised
 from sim.sweeps.scenarios import SCENARIOS, Scenario
 from sim.workloads import POOL
 
-__all__ = ("Result", "drawn", "run_scenario", "shrunk")
+__all__ = ("WATCHED", "Result", "drawn", "run_scenario", "shrunk")
 
 QUIET_S, SETTLE_S, REST_S = 100.0, 1000.0, 600.0
 """Frozen watches are given up after 90 s. Nothing is written for QUIET_S within SETTLE_S after the last step, and then for REST_S."""
@@ -63,14 +63,17 @@ def drawn(setup: Setup, scenario: Scenario, seed: int, kinds: Iterable[FaultKind
     return draw(Random(f"{seed}/faults"), processes, WATCHED, kinds, count=count, span_s=scenario.span_s)  # noqa: S311 - reproducible
 
 
-def run_scenario(setup: Setup, name: str, seed: int | None, faults: Sequence[Fault] = ()) -> Result:
-    """`seed` None: calm, in order of readiness. Never raises for what the program under test does."""
+def run_scenario(setup: Setup, name: str, seed: int | None, faults: Sequence[Fault] = (), *, rest_s: float = REST_S) -> Result:
+    """`seed` None: calm, in order of readiness. `rest_s`: how long nothing may be written at the end.
+
+    Never raises for what the program under test does.
+    """
     scenario, result = SCENARIOS[name], Result()
     setup = replace(setup, nodes=pool(scenario.nodes), behaviour=PODS)
     number = 0 if seed is None else seed
     try:
         with Simulation(seed) as simulation:
-            simulation.do(_run(setup, scenario, number, faults, result))
+            simulation.do(_run(setup, scenario, number, faults, result, rest_s))
             result.seconds = simulation.loop.time()
     except InvariantViolated as error:
         result.violation = error.violation
@@ -80,14 +83,14 @@ def run_scenario(setup: Setup, name: str, seed: int | None, faults: Sequence[Fau
     return result
 
 
-async def _run(setup: Setup, scenario: Scenario, seed: int, faults: Sequence[Fault], result: Result) -> None:
+async def _run(setup: Setup, scenario: Scenario, seed: int, faults: Sequence[Fault], result: Result, rest_s: float) -> None:
     cluster = Cluster(setup, seed, faults)
     result.log = cluster.log
     async with cluster:
         try:
             await scenario.act(cluster, Random(f"{seed}/user"))  # noqa: S311 - reproducible
             cluster.desk.end()
-            await _rest(cluster)
+            await _rest(cluster, rest_s)
         finally:
             result.writes = dict(cluster.writes)
         cluster.check()
@@ -99,7 +102,7 @@ async def _run(setup: Setup, scenario: Scenario, seed: int, faults: Sequence[Fau
         result.state = normalised(cluster)
 
 
-async def _rest(cluster: Cluster) -> None:
+async def _rest(cluster: Cluster, rest_s: float) -> None:
     """The end of a run: writes stop, and no more come (L1)."""
     await cluster.until(lambda: cluster.ongoing == 0, "a fault goes on", SETTLE_S)
     waited, last = 0.0, -1
@@ -109,7 +112,7 @@ async def _rest(cluster: Cluster) -> None:
         last = now
         waited += QUIET_S
         await cluster.sleep(QUIET_S)
-    await cluster.sleep(REST_S)
+    await cluster.sleep(rest_s)
     if cluster.inspector.writes != last:
         count = cluster.inspector.writes - last
         raise TimeoutError(f"{count} writes at rest, the last one is {cluster.inspector.last_write}")
