@@ -111,7 +111,7 @@ def delete(target: str, body: Any = None, expected: Expected = _NOTHING, query: 
     return Step("DELETE", target, body, expected, query)
 
 
-def fails(status: int, reason: str, message: Any = ANY, **more: Any) -> dict[str, Any]:
+def fails(status: int, reason: Any, message: Any = ANY, **more: Any) -> dict[str, Any]:
     """A Status. Of `more`, causes are a list of (field, reason)."""
     extra = {"@causes": more.pop("causes")} if "causes" in more else {}
     return {"@": status, "kind": "Status", "code": status, "reason": reason, "message": message, **extra, **more}

@@ -1,4 +1,5 @@
 """Server-side apply."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 import pytest
 

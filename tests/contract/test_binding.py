@@ -1,4 +1,7 @@
 """The binding subresource of pods."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
+
+from typing import Any
 
 import pytest
 
@@ -9,7 +12,7 @@ POD = post("pods/p", "{metadata: {labels: {l: x}, annotations: {old: y}}, spec: 
 BIND = "{metadata: {name: p}, target: {kind: Node, name: n1}}"
 
 
-def bind(body, expected=None, query=""):
+def bind(body: Any, expected: Any = None, query: str = "") -> Step:
     return post("pods/p/binding", body, expected or {}, query)
 
 

@@ -1,4 +1,7 @@
 """Validation rules of custom resources."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
+
+from typing import Any
 
 import pytest
 import yaml
@@ -55,15 +58,15 @@ rows.RESOURCES["rules"] = KIND
 rows.CUSTOM["rules"] = definition("rules", "Rule", RULES)
 
 
-def refused(name, spec, expected):
+def refused(name: str, spec: str, expected: Any) -> Any:
     return case(name, post("rules/r", f"{{spec: {spec}}}", expected))
 
 
-def accepted(name, spec):
+def accepted(name: str, spec: str) -> Any:
     return case(name, post("rules/r", f"{{spec: {spec}}}", {"spec": yaml.safe_load(spec)}))
 
 
-def changed(name, old, new, expected):
+def changed(name: str, old: str, new: str, expected: Any) -> Any:
     return case(name, post("rules/r", f"{{spec: {old}}}"), patch("merge", "rules/r", f"{{spec: {new}}}", expected))
 
 

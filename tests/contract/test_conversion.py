@@ -1,6 +1,5 @@
 """Conversion of custom resources by a webhook."""
 
-
 import copy
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,5 @@
 """CustomResourceDefinitions: what is refused, when they are served, what their deletion takes along."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 import copy
 from typing import Any
@@ -18,7 +19,7 @@ def crd(spec: Any = None, **version: Any) -> dict[str, Any]:
     return copy.deepcopy(definition("boxes", "Box", spec or TEXT, GROUP, **version))
 
 
-def refused(name, expected, change=None, spec=None, **version):
+def refused(name: str, expected: Any, change: Any = None, spec: Any = None, **version: Any) -> Any:
     """A definition with this schema of its spec and with these changes, path -> value, is refused."""
     body = crd(spec, **version)
     for path, value in (change or {}).items():
@@ -33,7 +34,7 @@ def refused(name, expected, change=None, spec=None, **version):
     return case(name, post(f"customresourcedefinitions/boxes.{GROUP}", body, expected))
 
 
-def field(**schema):
+def field(**schema: Any) -> Any:
     return {"type": "object", "properties": {"x": schema}}
 
 

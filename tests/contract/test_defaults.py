@@ -1,5 +1,7 @@
 """Defaults of structural schemas."""
 
+from typing import Any
+
 import pytest
 
 from tests.contract.client import Api
@@ -8,7 +10,7 @@ from tests.contract.rows import GONE, Step, apply, case, patch, post, run
 from tests.contract.things import definition
 
 
-def made(name, spec, expected):
+def made(name: str, spec: str, expected: Any) -> Any:
     return case(name, post("things/t", f"{{spec: {spec}}}", {f"spec.{k}": v for k, v in expected.items()}))
 
 

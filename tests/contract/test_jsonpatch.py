@@ -1,4 +1,5 @@
 """JSON patches (RFC 6902)."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 from typing import Any
 

@@ -1,4 +1,5 @@
 """Defaults and validation of the other kinds of a plain cluster that this project uses."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 import pytest
 

@@ -1,4 +1,5 @@
 """Who owns which field after each kind of write."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 import re
 

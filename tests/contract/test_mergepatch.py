@@ -1,4 +1,7 @@
 """JSON merge patches (RFC 7386), and what a patch may not change."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
+
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,7 @@ MAKE_DEPLOYMENT = post(
 MAKE_THING = post("things/t", "{spec: {number: 3, list: [x, y], map: [{name: a, value: 1}, {name: b, value: 2}]}, status: {phase: A}}")
 
 
-def on_map(name, body, expected, **more):
+def on_map(name: str, body: Any, expected: Any, **more: Any) -> Any:
     return case(name, BASE, patch("merge", "configmaps/a", body, expected, **more))
 
 

@@ -1,4 +1,5 @@
 """Owner references: what is refused, and what the garbage collector and the namespace controller do."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 from typing import Any
 

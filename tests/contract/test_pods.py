@@ -1,4 +1,7 @@
 """Pods: defaults, what may be changed, admission, status at creation."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
+
+from typing import Any
 
 import pytest
 
@@ -8,7 +11,7 @@ from tests.contract.rows import ANY, GONE, Step, case, delete, fails, get, patch
 C = "containers: [{name: a, image: i}]"
 
 
-def body(spec, meta=""):
+def body(spec: str, meta: str = "") -> str:
     """YAML of a pod with these fields of its spec, and of its metadata."""
     return f"{{metadata: {{{meta}}}, spec: {{{spec}}}}}"
 
@@ -16,11 +19,11 @@ def body(spec, meta=""):
 POD = post("pods/p", body(C))
 
 
-def made(name, spec, expected, meta=""):
+def made(name: str, spec: str, expected: Any, meta: str = "") -> Any:
     return case(name, post("pods/p", body(spec, meta), expected))
 
 
-def changed(name, change, expected, spec=C):
+def changed(name: str, change: str, expected: Any, spec: str = C) -> Any:
     return case(name, post("pods/p", body(spec)), patch("strategic", "pods/p", change, expected))
 
 

@@ -1,4 +1,7 @@
 """Access reviews."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
+
+from typing import Any
 
 import pytest
 
@@ -8,7 +11,7 @@ from tests.contract.rows import GONE, Step, case, fails, post, run
 AUTH = "/apis/authorization.k8s.io/v1"
 
 
-def review(kind, spec, expected):
+def review(kind: str, spec: str, expected: Any) -> Step:
     path = f"{AUTH}/namespaces/<ns>/localsubjectaccessreviews" if kind.startswith("Local") else f"{AUTH}/{kind.lower()}s"
     return post(path, f"{{apiVersion: authorization.k8s.io/v1, kind: {kind}, spec: {spec}}}", expected)
 

@@ -1,6 +1,8 @@
 """Services: defaults, addresses, what may not change."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
 
 import re
+from typing import Any
 
 import pytest
 
@@ -11,11 +13,11 @@ SERVICE = post("services/s", "{spec: {selector: {a: b}, ports: [{port: 80}]}}")
 ADDRESS = re.compile(r"10\.(9[6-9]|1[01]\d)\.\d+\.\d+")
 
 
-def made(name, spec, expected):
+def made(name: str, spec: str, expected: Any) -> Any:
     return case(name, post("services/s", f"{{spec: {spec}}}", expected))
 
 
-def changed(name, change, expected):
+def changed(name: str, change: str, expected: Any) -> Any:
     return case(name, SERVICE, patch("merge", "services/s", change, expected))
 
 

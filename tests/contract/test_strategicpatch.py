@@ -1,4 +1,7 @@
 """Strategic merge patches."""
+# ruff: noqa: E501 - messages of the server stand whole, to be found by searching.
+
+from typing import Any
 
 import pytest
 
@@ -20,11 +23,11 @@ MAKE_SERVICE = post("services/s", "{spec: {selector: {a: b}, ports: [{name: x, p
 IN_TEMPLATE = "spec.template.spec."
 
 
-def on_pod(name, body, expected):
+def on_pod(name: str, body: Any, expected: Any) -> Any:
     return case(name, MAKE_POD, patch("strategic", "pods/p", body, expected))
 
 
-def on_template(name, body, expected):
+def on_template(name: str, body: Any, expected: Any) -> Any:
     return case(
         name,
         MAKE_DEPLOYMENT,
