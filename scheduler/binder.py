@@ -32,7 +32,7 @@ from scheduler.memory import Memory
 from scheduler.model import Decision, Plan
 from scheduler.observe import Entry, gang_keys, gang_levels, has_news, is_mute, observe, observe_context
 from scheduler.report import GangState, minimums_met, report
-from scheduler.rounds import Rechecker, broken, gangs_of, leftovers, plan_all
+from scheduler.rounds import Built, Rechecker, broken, gangs_of, leftovers, plan_all
 from scheduler.snapshot import ClusterState, Snapshot
 
 __all__ = ("ECHO_DELAY_S", "FIELD_MANAGER", "ROUND", "Binder", "BinderController", "binder_watches")
@@ -103,6 +103,8 @@ class Binder:
         """Gangs about which something may have to be written, with the time before which it is not worth a look (monotonic)."""
         self._plan_again_at = NEVER
         self._memory: dict[str, Memory] = {}
+        self._entries: dict[Key, Entry] = {}
+        self._built = Built()
 
     # handlers: keep the cluster state, remember which gangs are concerned, ask for a round
 
@@ -113,6 +115,8 @@ class Binder:
         key = Key.of(gang)
         if new is None:
             self._memory.pop(gang.metadata.uid, None)
+            self._entries.pop(key, None)
+            self._built.forget(gang.metadata.uid)
             self._expectations.forget(key)
             self._executor.forget(key)
         self._replan(key)
@@ -135,6 +139,8 @@ class Binder:
 
     def node_changed(self, old: Node | None, new: Node | None) -> Keys:
         before = self._state.version
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
+            self._built.clear()
         if new is None:
             self._state.remove_node(old.metadata.name if old is not None else "")
         else:
@@ -142,6 +148,7 @@ class Binder:
         return ((ROUND, USER),) if self._pending and self._state.version != before else ()
 
     def cluster_changed(self, old: Any, new: Any) -> Keys:
+        self._built.clear()
         self._replan()
         return ((ROUND, USER),) if self._pending else ()
 
@@ -154,6 +161,8 @@ class Binder:
     def first_keys(self) -> Iterable[Key]:
         """A term begins: the cluster state is built from the caches, and every gang is looked at."""
         self._state = ClusterState()
+        self._entries.clear()
+        self._built.clear()
         for node in self._caches.list(Node):
             self._state.set_node(node)
         for pod in self._caches.list(Pod):
@@ -173,14 +182,14 @@ class Binder:
         if not considered:
             self._planned_version, self._plan_again_at = self._state.version, NEVER
             return
-        entries = observe(self._caches, considered, self._names)
+        entries = observe(self._caches, considered, self._names, self._entries)
         snapshot, now = self._state.snapshot(self._clock.now()), self._clock.monotonic()
         # News that come while the planner works set it back to -1.
         self._planned_version, self._plan_again_at = snapshot.version, NEVER
         faults: dict[str, Exception] = {}
         context = observe_context(self._caches, self._state.assumed)
         idle = {uid for e in entries.values() if self._is_idle(uid := e.podgang.metadata.uid, now)}
-        gangs = gangs_of(tuple(entries.values()), context, idle.__contains__, faults)
+        gangs = gangs_of(tuple(entries.values()), context, idle.__contains__, faults, self._built)
         try:
             planned = await self._offload(plan_all, snapshot, gangs) if gangs else None
         except BaseException:
@@ -266,7 +275,7 @@ class Binder:
         """Writes what is new about each gang that may have news; when to look again (monotonic). What was not told stays untold."""
         now = self._clock.monotonic()
         due = sorted(key for key, at in self._untold.items() if at <= now)
-        entries = observe(self._caches, due, self._names)
+        entries = observe(self._caches, due, self._names, self._entries)
         async with anyio.create_task_group() as tasks:
             for key in due:
                 entry = entries.get(key)
@@ -280,6 +289,8 @@ class Binder:
                     self._untold[key] = NEVER  # the end of the bind and the watch tell; half of the truth is not worth a write
                     continue
                 lag_s, memory = self._expectations.behind(key, uid), self._memory.setdefault(uid, Memory())
+                if entry.settled:
+                    memory.bound()  # also when the answers to the binds were lost
                 if lag_s == 0.0 and memory.tell_at <= now:
                     tasks.start_soon(self._catch_up, key, memory)
                 left_s, why = memory.reason(now)

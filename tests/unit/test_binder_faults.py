@@ -172,6 +172,23 @@ async def test_an_outage_is_not_called_a_refusal() -> None:
         assert "could not be reached" in scene.status("a")["conditions"][0]["message"]
 
 
+async def test_binds_that_happened_although_their_answers_were_lost_are_no_refusal() -> None:
+    async with running(1) as scene:
+
+        def lost() -> None:
+            scene.bound("a-0", "n0")
+            raise errors.UnknownOutcome("timeout")
+
+        scene.answers["POST /binding"] = lost
+        scene.gang("a", 1)
+        for _ in range(4):
+            await scene.round()
+            scene.clock.advance(0.1)
+        assert scene.nodes("a") == {"n0"}
+        assert scene.status("a").get("blocked") is None
+        assert (scene.status("a")["bound"], scene.status("a")["conditions"][0]["status"]) == (1, "True")
+
+
 # the end of a term
 
 
