@@ -130,9 +130,9 @@ class Writer:
         self._refuse(work, metadata.get("name", ""), [*errors, *strategy.validate_create(ctx, obj)])
         await self._validate(work, obj, None)
         key = work.key = ObjectKey(work.key.namespace, metadata["name"])
+        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
         if key in self._storage.table(resource).entries:
             raise already_exists(resource.group, resource.plural, key.name)
-        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
         if ledger is None:
             ledger = self._noted(work, NOBODY, None, obj if resource.is_custom else owned)
         if ctx.is_dry_run:
@@ -187,9 +187,9 @@ class Writer:
         errors = meta.validate_update(metadata, before["metadata"])
         self._refuse(work, work.key.name, [*errors, *strategy.validate_update(ctx, obj, before, work.subresource)])
         await self._validate(work, obj, before)
+        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
         if self._storage.table(resource).entries.get(work.key) is not old:
             return None
-        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
         return Result(self.settle(work, old, obj, ledger))
 
     def settle(self, work: Work, old: Entry, obj: Object, ledger: Ledger | None = None) -> Entry:
