@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from operator import is_
 
 import msgspec
 
@@ -17,20 +18,31 @@ from scheduler.gangs import GangContext, level_keys
 __all__ = ("Entry", "gang_keys", "gang_levels", "has_news", "is_mute", "observe", "observe_context")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A gang that this scheduler serves. pods: all that carry its label, terminating ones too, sorted by name.
-
-    names: scheduler names that are served.
+    """A gang and its pods. pods: all that carry its label, terminating ones too, sorted by name. live: those that are neither finished nor
+    being deleted. names: scheduler names that are served. cached: the pods as the cache gave them. bases: names of Anchor gangs that it
+    waits for. is_served: one of its pods names a scheduler of `names`.
     """
 
     podgang: PodGang
     pods: tuple[Pod, ...]
+    live: tuple[Pod, ...]
     names: Collection[str]
+    cached: tuple[Pod, ...]
+    bases: tuple[str, ...]
+    is_served: bool
 
-    @property
-    def live(self) -> tuple[Pod, ...]:
-        return tuple(p for p in self.pods if not p.metadata.deleting and not p.finished)
+    @classmethod
+    def of(cls, podgang: PodGang, cached: tuple[Pod, ...], names: Collection[str]) -> "Entry":
+        pods = tuple(sorted(cached, key=lambda p: p.metadata.name))
+        live = tuple(p for p in pods if not p.metadata.deleting and not p.finished)
+        bases = {p.metadata.labels[BASE_PODGANG] for p in pods if BASE_PODGANG in p.metadata.labels}
+        return cls(podgang, pods, live, names, cached, tuple(sorted(bases)), any(p.spec.scheduler_name in names for p in pods))
+
+    def is_of(self, podgang: PodGang, cached: tuple[Pod, ...]) -> bool:
+        """Whether it was made of these very objects, which never change."""
+        return self.podgang is podgang and len(cached) == len(self.cached) and all(map(is_, cached, self.cached))
 
     @property
     def settled(self) -> bool:
@@ -78,23 +90,30 @@ def gang_keys(old: Pod | None, new: Pod | None) -> Iterable[Key]:
     return sorted(found)
 
 
-def observe(view: CacheView, keys: Iterable[Key], names: Collection[str]) -> dict[Key, Entry]:
+def observe(view: CacheView, keys: Iterable[Key], names: Collection[str], known: dict[Key, Entry] | None = None) -> dict[Key, Entry]:
     """The gangs with these keys and the Anchor gangs that they wait for, as far as they exist, are not being deleted and are served.
 
-    A gang is served when one of its pods names a scheduler of `names`.
+    A gang is served when one of its pods names a scheduler of `names`. `known`: entries of earlier calls, which are used again while their
+    objects are the same, and brought up to date.
     """
     found: dict[Key, Entry] = {}
+    known = {} if known is None else known
     waiting = list(keys)
     while waiting:
         key = waiting.pop()
         podgang = view.get(PodGang, *key)
-        if key in found or podgang is None or podgang.metadata.deleting:
+        if podgang is None or podgang.metadata.deleting:
+            known.pop(key, None)
             continue
-        pods = tuple(sorted(view.by_index(Pod, BY_GANG, scoped(*key)), key=lambda p: p.metadata.name))
-        if any(p.spec.scheduler_name in names for p in pods):
-            found[key] = Entry(podgang, pods, names)
-            bases = {p.metadata.labels[BASE_PODGANG] for p in pods if BASE_PODGANG in p.metadata.labels}
-            waiting += [Key(key.namespace, base) for base in sorted(bases)]
+        if key in found:
+            continue
+        cached = tuple(view.by_index(Pod, BY_GANG, scoped(*key)))
+        entry = known.get(key)
+        if entry is None or not entry.is_of(podgang, cached):
+            entry = known[key] = Entry.of(podgang, cached, names)
+        if entry.is_served:
+            found[key] = entry
+            waiting += [Key(key.namespace, base) for base in entry.bases]
     return found
 
 

@@ -16,7 +16,7 @@ from scheduler.order import turn_key
 from scheduler.planner import plan_round
 from scheduler.snapshot import Snapshot, commit
 
-__all__ = ("Planned", "Rechecker", "broken", "gangs_of", "leftovers", "plan_all")
+__all__ = ("Built", "Planned", "Rechecker", "broken", "gangs_of", "leftovers", "plan_all")
 
 PLACED = (MemberState.PLACED, MemberState.SUCCEEDED)
 
@@ -32,7 +32,33 @@ class Planned:
         self.decisions |= {d.gang.uid: d for d in decisions}
 
 
-def gangs_of(entries: Sequence[Entry], context: GangContext, idle: Callable[[str], bool], faults: dict[str, Exception]) -> list[Gang]:
+class Built:
+    """Gangs of earlier rounds, used again while their entry is the same. `clear` when topologies, priorities or labels of nodes change."""
+
+    def __init__(self) -> None:
+        self._gangs: dict[str, tuple[Entry, list[str | None], Gang]] = {}
+
+    def gang(self, entry: Entry, context: GangContext) -> Gang:
+        """As build_gang."""
+        assumed = [context.assumed.get(p.metadata.uid) for p in entry.live if not p.spec.node_name]
+        uid = entry.podgang.metadata.uid
+        known = self._gangs.get(uid)
+        if known is None or known[0] is not entry or known[1] != assumed:
+            known = self._gangs[uid] = entry, assumed, build_gang(entry.podgang, entry.pods, context)
+        return known[2]
+
+    def forget(self, uid: str) -> None:
+        """The gang is gone."""
+        self._gangs.pop(uid, None)
+
+    def clear(self) -> None:
+        """All are built anew."""
+        self._gangs.clear()
+
+
+def gangs_of(
+    entries: Sequence[Entry], context: GangContext, idle: Callable[[str], bool], faults: dict[str, Exception], built: Built
+) -> list[Gang]:
     """The gangs to plan. Those for whose uid `idle` is true take part with their placed pods only: others look at them.
 
     A gang that cannot be read is left out and noted in `faults`.
@@ -41,7 +67,7 @@ def gangs_of(entries: Sequence[Entry], context: GangContext, idle: Callable[[str
     for entry in entries:
         uid = entry.podgang.metadata.uid
         try:
-            gang = build_gang(entry.podgang, entry.pods, context)
+            gang = built.gang(entry, context)
         except Exception as error:
             faults[uid] = error
             continue
