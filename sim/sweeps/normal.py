@@ -18,9 +18,20 @@ KINDS = (
     *(("rbac.authorization.k8s.io", plural) for plural in ("roles", "rolebindings")),
 )
 VOLATILE = frozenset(
-    {"lastTransitionTime", "observedGeneration", "uid", "resourceVersion", "generation", "creationTimestamp", "podReferences"}
+    {
+        "placementScore",
+        "blockedSince",
+        "lastTransitionTime",
+        "observedGeneration",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "podReferences",
+    }
 )
-"""Fields that tell when something happened, or how often, or in which life. Pods are compared by index, not by name."""
+"""Fields that tell when something happened, or how often, or in which life. Pods are compared by index, not by name. A scheduler that dies
+between the binds and the report takes the gang's placementScore with it: nothing keeps it for the next one."""
 
 
 def normalised(cluster: Cluster) -> dict[str, Any]:
