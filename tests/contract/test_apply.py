@@ -261,7 +261,7 @@ CASES = [
             },
         ),
     ),
-    case("version_of_nothing", apply("configmaps/a", "{metadata: {resourceVersion: '1'}}", {})),
+    case("version_of_nothing", apply("configmaps/a", "{metadata: {resourceVersion: '1'}}", {"@": 201})),
     case(
         "uid_differs",
         post("configmaps/a", MAP),

@@ -112,7 +112,7 @@ CASES = [
             {
                 "@": 409,
                 "reason": "Conflict",
-                "message": 'Operation cannot be fulfilled on pods "p": StorageError: invalid object, Code: 4, Key: /registry/pods/<ns>/p, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: 222',
+                "message": 'Operation cannot be fulfilled on pods "p": StorageError: invalid object, Code: 4, Key: /registry/pods/<ns>/p, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: <0.metadata.resourceVersion>',
             },
         ),
     ),

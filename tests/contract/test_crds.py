@@ -626,7 +626,11 @@ async def test_a_definition_that_is_deleted_waits_for_finalizers_of_objects(api:
     reply = await api.poll(refused)
     why = "create not allowed while custom resource definition is terminating"
     assert (reply.reason, reply.message) == ("Forbidden", f'boxes.{kind.group} "b" is forbidden: {why}')
-    assert (await api.read(kind, "a"))["metadata"]["deletionTimestamp"]
+
+    async def deleting() -> bool:
+        return "deletionTimestamp" in (await api.read(kind, "a"))["metadata"]
+
+    await api.poll(deleting)
     (await api.patch(kind, "a", {"metadata": {"finalizers": None}})).expect(200)
     await api.poll(lambda: api.gone(CRDS, f"boxes.{kind.group}"), timeout_s=15)
 

@@ -90,7 +90,7 @@ CASES = [
             {
                 "@": 409,
                 "reason": "Conflict",
-                "message": 'Operation cannot be fulfilled on Pod "p": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (229). The object might have been modified',
+                "message": 'Operation cannot be fulfilled on Pod "p": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (<0.metadata.resourceVersion>). The object might have been modified',
             },
         ),
     ),

@@ -19,12 +19,7 @@ DEPLOYMENT = post(
 META = (
     "{metadata: {labels: {new: y}, annotations: {n: z}, finalizers: [x/a], ownerReferences: [{apiVersion: v1, kind: Pod, name: o, uid: u}]}"
 )
-KEPT = {
-    "metadata.labels": GONE,
-    "metadata.annotations": {"n": "z"},
-    "metadata.finalizers": ["x/a"],
-    "metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}],
-}
+OWNERS, FINALIZERS = "metadata.ownerReferences", "metadata.finalizers"
 
 CASES = [
     case("pod", POD, patch("merge", "pods/p/status", "{spec: {containers: null}, status: {phase: Running}}", {})),
@@ -56,7 +51,16 @@ CASES = [
             {"status": {"phase": "Pending", "qosClass": "BestEffort"}},
         ),
     ),
-    case("pod_metadata", POD, patch("merge", "pods/p/status", META + "}", KEPT)),
+    case(
+        "pod_metadata",
+        POD,
+        patch(
+            "merge",
+            "pods/p/status",
+            META + "}",
+            {"metadata.labels": {"l": "x", "new": "y"}, "metadata.annotations": {"n": "z"}, FINALIZERS: ["x/a"], OWNERS: GONE},
+        ),
+    ),
     case(
         "clique",
         CLIQUE,
@@ -85,7 +89,16 @@ CASES = [
         CLIQUE,
         patch("merge", "podcliques/c/status", "{spec: {replicas: x}, status: {readyReplicas: 1}}", {"@": 200, "message": GONE}),
     ),
-    case("clique_metadata", CLIQUE, patch("merge", "podcliques/c/status", META + ", status: {readyReplicas: 1}}", KEPT)),
+    case(
+        "clique_metadata",
+        CLIQUE,
+        patch(
+            "merge",
+            "podcliques/c/status",
+            META + ", status: {readyReplicas: 1}}",
+            {"metadata.labels": {"l": "x"}, "metadata.annotations": GONE, FINALIZERS: GONE, OWNERS: GONE},
+        ),
+    ),
     case(
         "clique_main_ignores_status",
         CLIQUE,
@@ -281,7 +294,21 @@ CASES = [
             },
         ),
     ),
-    case("deployment_metadata", DEPLOYMENT, patch("merge", "deployments/d/status", META + "}", KEPT)),
+    case(
+        "deployment_metadata",
+        DEPLOYMENT,
+        patch(
+            "merge",
+            "deployments/d/status",
+            META + "}",
+            {
+                "metadata.labels": GONE,
+                "metadata.annotations": {"n": "z"},
+                FINALIZERS: ["x/a"],
+                OWNERS: [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}],
+            },
+        ),
+    ),
     case(
         "node",
         post(
