@@ -5,6 +5,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from random import Random
 from typing import Protocol
 
@@ -113,6 +114,10 @@ class ApiServer:
     def resource(self, group: str, plural: str) -> Resource | None:
         """A served resource by name."""
         return self._resources.get((group, plural))
+
+    def now(self) -> datetime:
+        """The server's time."""
+        return self._clock.now()
 
     def subscribe(self, callback: Callable[[Change], None]) -> Callable[[], None]:
         """Calls back at every change, synchronously; returns how to end that."""

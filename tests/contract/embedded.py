@@ -8,8 +8,7 @@ from typing import Any
 
 from controllers.runtime.clock import SystemClock
 from sim.apiserver.bootstrap import bootstrap
-from sim.apiserver.care.collector import Collector
-from sim.apiserver.care.namespaces import NamespaceController
+from sim.apiserver.care.controllers import Controllers
 from sim.apiserver.care.webhooks import Webhooks
 from sim.apiserver.front.listener import Listener
 from sim.apiserver.server import ApiServer
@@ -40,8 +39,7 @@ class EmbeddedServer:
             self._run(self._start_controllers())
 
     async def _start_controllers(self) -> None:
-        runs = Collector(self._server).run(), NamespaceController(self._server).run()
-        self._controllers = [asyncio.ensure_future(run) for run in runs]
+        self._controllers = [asyncio.ensure_future(Controllers(self._server).run())]
 
     def stop(self) -> None:
         self._run(self._stop())
