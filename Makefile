@@ -15,6 +15,10 @@ include make/check.mk
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' make/setup.mk Makefile make/check.mk
 
+.PHONY: demo
+demo: $(READY) ## run a simulated cluster and place a model on it (ARGS=--once: and end)
+	$(PYTHON) -m cli.main demo $(ARGS)
+
 .PHONY: test
 test: $(READY) ## run all tests that need no Kubernetes binaries
 	$(PYTHON) -m pytest tests $(ARGS)
@@ -23,6 +27,15 @@ SEEDS ?= 200
 .PHONY: sim
 sim: $(READY) ## run SEEDS simulations with faults (200)
 	$(PYTHON) -m cli.main sim --config manifests/config/controllers.yaml --seeds $(SEEDS) $(ARGS)
+
+.PHONY: contract
+contract: $(READY) ## run the contract suite against the embedded and a real API server
+	$(PYTHON) -m pytest tests/contract --server=both $(ARGS)
+
+.PHONY: kubectl
+kubectl: $(READY) ## run real kubectl programs against the embedded API server
+	$(PYTHON) -m hack.kube.kubectl
+	$(PYTHON) -m pytest tests/kubectl $(ARGS)
 
 .PHONY: e2e
 e2e: $(READY) ## run the tests against a real API server
@@ -35,6 +48,10 @@ try: $(READY) ## bring a gang up on a local control plane and show it
 .PHONY: bench
 bench: $(READY) ## measure and print the figures of docs/status.md
 	$(PYTHON) -m hack.bench $(ARGS)
+
+.PHONY: bench-sim
+bench-sim: $(READY) ## measure the embedded API server and the simulation
+	$(PYTHON) -m hack.bench.simulation $(ARGS)
 
 .PHONY: kube-up
 kube-up: $(READY) ## start a local control plane

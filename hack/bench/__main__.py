@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hack.bench.programs import Programs
+from hack.bench.programs import Programs, install_crds
 from hack.kube.client import Client
 from hack.kube.control_plane import ControlPlane
 from hack.kube.nodes import create_nodes, uniform_nodes
@@ -59,6 +59,7 @@ def _measure(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> 
     with Client(plane.kubeconfig, timeout_s=LIMIT_S) as client:
         plain_s = _deployment(client, 2 * options.replicas)
         say(f"plain Deployment, all ready                 {plain_s:8.1f} s")
+        install_crds(plane.kubeconfig)
         with Programs(plane.kubeconfig, folder) as programs:
             ours_s = _podcliqueset(client, options.replicas)
             say(f"PodCliqueSet, all ready                     {ours_s:8.1f} s   (goal: at most 60 s)")

@@ -14,15 +14,22 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hack.kube.process import Lifetime, Process
 
-__all__ = ("Programs",)
+__all__ = ("Programs", "install_crds")
 
 ROOT = Path(__file__).parents[2]
 START_S = 60.0
 READS = frozenset({"GET", "WATCH"})
 
 
+def install_crds(kubeconfig: Path) -> None:
+    """With the kubectl beside the kubeconfig of a local control plane."""
+    kubectl = kubeconfig.parent / "bin" / "kubectl"
+    command = [str(kubectl), "--kubeconfig", str(kubeconfig), "apply", "--server-side", "-f", str(ROOT / "manifests" / "crds")]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 class Programs:
-    """Controllers and scheduler against one control plane, without leader election, so that leases are no writes of theirs."""
+    """Controllers and scheduler against one API server that has the CRDs, without leader election: leases would be writes of theirs."""
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self._kubeconfig = kubeconfig
@@ -30,10 +37,6 @@ class Programs:
         self._ports: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        crds = ROOT / "manifests" / "crds"
-        kubectl = self._kubeconfig.parent / "bin" / "kubectl"
-        command = [str(kubectl), "--kubeconfig", str(self._kubeconfig), "apply", "--server-side", "-f", str(crds)]
-        subprocess.run(command, check=True, capture_output=True)
         for name, process in self._processes.items():
             common = ["--kubeconfig", str(self._kubeconfig), "--config", str(ROOT / "manifests" / "config" / "controllers.yaml")]
             argv = [sys.executable, "-m", "cli.main", name, *common, "--no-leader-elect", "--bind", "127.0.0.1:0"]
