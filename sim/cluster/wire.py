@@ -160,7 +160,8 @@ class SimStream:
         return max(self._lines[0][0], self._frozen_until) if self._lines else float("inf")
 
     def _due(self, now: float) -> bytes:
-        if self._frozen_until > now and not (0 < self._frozen_lines <= len(self._lines)):
+        enough = self._frozen_lines > 0 and (self._is_over or self._frozen_lines <= len(self._lines))
+        if self._frozen_until > now and not enough:
             return b""
         self._frozen_until, self._frozen_lines = 0.0, 0
         out: list[bytes] = []
