@@ -45,6 +45,8 @@ class StatusError(Exception):
     details: Object = field(default_factory=dict)
     retry_after_s: int = 0
     metadata: Object = field(default_factory=dict)
+    shows_details: bool = False
+    """Whether details are answered even if there are none."""
 
     def __str__(self) -> str:
         return f"{self.code} {self.reason}: {self.message}"
@@ -63,7 +65,7 @@ class StatusError(Exception):
         }
         if self.retry_after_s:
             out["details"]["retryAfterSeconds"] = self.retry_after_s
-        if not out["details"]:
+        if not out["details"] and not self.shows_details:
             del out["details"]
         if not self.reason:
             del out["reason"]
@@ -118,7 +120,7 @@ def gone(message: str) -> StatusError:
 
 def method_not_allowed(message: str = "the server does not allow this method on the requested resource") -> StatusError:
     """A verb that the resource does not have."""
-    return StatusError(405, "MethodNotAllowed", message)
+    return StatusError(405, "MethodNotAllowed", message, shows_details=True)
 
 
 def not_acceptable(message: str) -> StatusError:

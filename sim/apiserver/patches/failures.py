@@ -10,7 +10,7 @@ __all__ = ("broken", "go_text", "json_type", "unprocessable")
 
 def unprocessable() -> StatusError:
     """A patch that does not fit the object. The server does not say what is wrong."""
-    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", shows_details=True)
 
 
 def broken(message: str) -> StatusError:

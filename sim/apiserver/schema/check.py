@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from api.fielderrors import ErrorKind, FieldError, invalid
 from sim.apiserver.objects import Object
-from sim.apiserver.schema.decode import decode_json, decode_yaml
+from sim.apiserver.schema.decode import decode_any, decode_json, decode_yaml
 from sim.apiserver.schema.embedded import check_embedded, embedded_problem
 from sim.apiserver.schema.fields import drop_nulls, fill_defaults, prune, strict_text, unknown_fields
 from sim.apiserver.schema.gotypes import built_in_problem, meta_problem
@@ -13,8 +13,8 @@ from sim.apiserver.schema.model import ABSENT, Schema
 from sim.apiserver.schema.rules import check_rules
 from sim.apiserver.schema.values import check_values
 
-__all__ = ("decode_json", "decode_yaml", "drop_nulls", "embedded_problem", "fill_defaults", "prune", "strict_text", "type_errors",
-           "unknown_fields", "validate")  # fmt: skip
+__all__ = ("decode_any", "decode_json", "decode_problem", "decode_yaml", "drop_nulls", "embedded_problem", "fill_defaults", "prune",
+           "strict_text", "type_errors", "unknown_fields", "validate")  # fmt: skip
 
 _BLOCKING: Final = frozenset({ErrorKind.REQUIRED, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY, ErrorKind.TYPE_INVALID, ErrorKind.NOT_SUPPORTED})
 _SKIPPED: Final = (
@@ -22,11 +22,17 @@ _SKIPPED: Final = (
 )
 
 
+def decode_problem(obj: Object, schema: Schema, kind: str) -> str:
+    """The bare complaint of Go's decoder about an object, or ""."""
+    if not schema.name:
+        return meta_problem(obj.get("metadata")) or embedded_problem(obj, schema)
+    return built_in_problem(obj, schema, kind)
+
+
 def type_errors(obj: Object, schema: Schema, kind: str, api_version: str) -> str:
     """Why the object cannot be decoded into its type: the text of a 400, or "". Of custom resources only metadata has a type, and
     embedded objects have."""
-    is_custom = not schema.name
-    problem = meta_problem(obj.get("metadata")) or embedded_problem(obj, schema) if is_custom else built_in_problem(obj, schema, kind)
+    problem = decode_problem(obj, schema, kind)
     return f'{kind} in version "{api_version.rpartition("/")[2]}" cannot be handled as a {kind}: {problem}' if problem else ""
 
 

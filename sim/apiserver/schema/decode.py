@@ -11,10 +11,10 @@ import yaml
 
 from sim.apiserver.objects import Object
 from sim.apiserver.schema.jsonerrors import json_error
-from sim.apiserver.schema.yamls import Yaml, load_yaml
+from sim.apiserver.schema.yamls import Yaml, load_yaml, yaml_text
 from sim.apiserver.status import StatusError, bad_request
 
-__all__ = ("decode_json", "decode_yaml")
+__all__ = ("decode_any", "decode_json", "decode_yaml")
 
 _MAX_DEPTH: Final = 10_000
 _SHOWN: Final = 30
@@ -29,19 +29,44 @@ def decode_json(body: bytes, kind: str = "") -> tuple[Object, list[str]]:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body.decode(errors="replace")
-        value = _lenient(text, body, kind)
+        value = _lenient(body, kind)
     return _object(value, body, kind), _duplicates(body, value)
 
 
-def _lenient(text: str, body: bytes, kind: str) -> Any:
-    """What Go takes and msgspec does not (broken UTF-8), or the error."""
-    if (problem := json_error(text if b"\xff" not in body[:1] else "ÿ", _MAX_DEPTH)) is not None:
-        raise _unrecognized(f"couldn't get version/kind; json parse error: {problem} ({_excerpt(body)})", kind)
+def _lenient(body: bytes, kind: str) -> Any:
+    """What Go takes and msgspec does not (broken UTF-8, halves of surrogate pairs), or the error."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise _unrecognized(f"couldn't get version/kind; json parse error: exceeded max depth ({_excerpt(body)})", kind) from None
+        return _loaded(body)
+    except ValueError as error:
+        raise unrecognized(f"couldn't get version/kind; json parse error: {error}", body, kind) from None
+
+
+def _loaded(body: bytes) -> Any:
+    """Raises ValueError with the words of Go's scanner, which looks at bytes."""
+    if (problem := json_error(body.decode("latin-1"), _MAX_DEPTH)) is not None:
+        raise ValueError(problem)
+    try:
+        return _whole(json.loads(body.decode(errors="replace")))
+    except RecursionError:
+        raise ValueError("exceeded max depth") from None
+
+
+def _whole(value: Any) -> Any:
+    """Without halves of surrogate pairs, which no text can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
+
+
+def decode_any(body: bytes) -> tuple[Any, list[str]]:
+    """Any JSON value and complaints about duplicate keys. Raises ValueError with the words of Go's scanner."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = _loaded(body)
+    return value, _duplicates(body, value) if isinstance(value, dict | list) else []
 
 
 def decode_yaml(body: bytes, kind: str = "") -> tuple[Object, list[str]]:
@@ -52,33 +77,34 @@ def decode_yaml(body: bytes, kind: str = "") -> tuple[Object, list[str]]:
     try:
         found: Yaml = load_yaml(body)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unrecognized(f"yaml: {_yaml_text(error)} ({_excerpt(body)})", kind) from None
+        raise unrecognized(f"yaml: {yaml_text(error)}", body, kind) from None
     if not found.duplicates:
         return _object(found.value, body, kind), []
     lines = "".join(f'\n  line {line}: key "{key}" already set in map' for key, line in found.duplicates)
     return _object(found.value, body, kind), [f"yaml: unmarshal errors:{lines}"]
 
 
-def _yaml_text(error: Exception) -> str:
-    if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark
-        place = f"line {mark.line + 1}: " if mark is not None and mark.line else ""
-        return f"{place}{error.problem}"
-    return str(error) or "exceeded max depth of 10000"
-
-
 def _object(value: Any, body: bytes, kind: str) -> Object:
     if value is None:
         return {}
     if isinstance(value, dict):
+        for key in ("kind", "apiVersion") if kind else ():
+            if not isinstance(value.get(key, ""), str | None):
+                problem = f"json: cannot unmarshal {_name(value[key])} into Go struct field .{key} of type string"
+                raise unrecognized(f"couldn't get version/kind; json parse error: {problem}", body, kind)
         return value  # pyright: ignore[reportUnknownVariableType] - keys of JSON are texts
-    name = "bool" if isinstance(value, bool) else {str: "string", list: "array"}.get(type(value), "number")  # pyright: ignore[reportUnknownArgumentType]
+    name = _name(value)
     problem = f"json: cannot unmarshal {name} into Go value of type {_STRUCT}"
-    raise _unrecognized(f"couldn't get version/kind; json parse error: {problem} ({_excerpt(body)})", kind)
+    raise unrecognized(f"couldn't get version/kind; json parse error: {problem}", body, kind)
 
 
-def _unrecognized(problem: str, kind: str) -> StatusError:
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}" if kind else problem)
+def _name(value: Any) -> str:
+    return "bool" if isinstance(value, bool) else {str: "string", list: "array", dict: "object"}.get(type(value), "number")
+
+
+def unrecognized(problem: str, body: bytes, kind: str) -> StatusError:
+    """A body that does not say what it is. `kind`: what was expected, "" where the server does not say."""
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem} ({_excerpt(body)})" if kind else problem)
 
 
 def _excerpt(body: bytes) -> str:

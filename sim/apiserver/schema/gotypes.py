@@ -12,7 +12,7 @@ from sim.apiserver.schema.formats import FORMATS
 from sim.apiserver.schema.model import Schema
 from sim.apiserver.schema.openapi import QUANTITY
 
-__all__ = ("built_in_problem", "meta_problem")
+__all__ = ("built_in_problem", "meta_problem", "text_problem")
 
 _QUANTITY_TEXT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
@@ -38,6 +38,15 @@ def meta_problem(metadata: Any) -> str:
     if not isinstance(metadata, dict):
         return f"json: cannot unmarshal {_kind(metadata)} into Go value of type v1.ObjectMeta"
     return _object(metadata, object_meta(), "ObjectMeta", "")
+
+
+def text_problem(value: Any, schema: Schema) -> str:
+    """What is wrong with a value that is a text in JSON and more than that in Go: quantities, times, bytes, numbers or names."""
+    if schema.format == QUANTITY:
+        return _quantity(value)
+    if schema.is_int_or_string:
+        return "" if isinstance(value, str) or _kind(value) == "number" else "unrecognized type: struct"
+    return _text(value, schema) if isinstance(value, str) else ""
 
 
 def _kind(value: Any) -> str:
@@ -140,4 +149,5 @@ def _text(value: str, schema: Schema) -> str:
 
 
 def _first_odd(text: str) -> int:
-    return next((i for i, c in enumerate(text) if not (c.isascii() and (c.isalnum() or c in "+/="))), len(text))
+    odd = (i for i, c in enumerate(text) if not (c.isascii() and (c.isalnum() or c in "+/=")))
+    return next(odd, len(text) - len(text) % 4)

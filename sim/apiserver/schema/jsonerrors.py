@@ -4,7 +4,9 @@ import re
 
 __all__ = ("json_error",)
 
-_TOKEN = re.compile(r'[ \t\r\n]+|"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}\[\]:,]')
+_CHARS = r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*'
+_PLAIN = re.compile(_CHARS)
+_TOKEN = re.compile(rf'[ \t\r\n]+|"{_CHARS}"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{{}}\[\]:,]')
 _END = "unexpected end of JSON input"
 _SHOWN = {"'": r"'\''", '"': "'\"'"}
 
@@ -59,7 +61,7 @@ def _next(token: str, wanted: str, stack: list[str]) -> str:
 def _complaint(text: str, at: int, wanted: str, stack: list[str]) -> str:
     char = text[at]
     if char == '"' and wanted in ("key", "key or }", "value", "value or ]"):
-        return _END
+        return _text_complaint(text, at + 1)
     if char == "-" and wanted in ("value", "value or ]"):
         return f"invalid character {_quoted(text[at + 1])} in numeric literal" if at + 1 < len(text) else _END
     place = {
@@ -73,5 +75,23 @@ def _complaint(text: str, at: int, wanted: str, stack: list[str]) -> str:
     return f"invalid character {_quoted(char)} {place}"
 
 
+def _text_complaint(text: str, at: int) -> str:
+    """About a string that begins before `at`."""
+    at = _PLAIN.match(text, at).end()  # pyright: ignore[reportOptionalMemberAccess] - it matches nothing, too
+    if at >= len(text):
+        return _END
+    if text[at] != "\\":
+        return f"invalid character {_quoted(text[at])} in string literal"
+    if at + 1 >= len(text):
+        return _END
+    if text[at + 1] != "u":
+        return f"invalid character {_quoted(text[at + 1])} in string escape code"
+    odd = next((c for c in text[at + 2 : at + 6] if c not in "0123456789abcdefABCDEF"), "")
+    return f"invalid character {_quoted(odd)} in \\u hexadecimal character escape" if odd else _END
+
+
 def _quoted(char: str) -> str:
-    return _SHOWN.get(char) or (f"'{char}'" if char.isprintable() else f"'{char.encode('unicode_escape').decode()}'")
+    """Of a byte, as Go shows it."""
+    if char.isprintable() or char in _SHOWN:
+        return _SHOWN.get(char) or f"'{char}'"
+    return f"'\\u{ord(char):04x}'" if ord(char) >= 0x80 else f"'{char.encode('unicode_escape').decode()}'"

@@ -1,11 +1,14 @@
 """What decoding into Go types and encoding again does to built-in objects."""
 
-from typing import Any
+from typing import Any, Final
 
 from sim.apiserver.objects import Object, as_list, as_map
 from sim.apiserver.schema.model import Schema
 
 __all__ = ("normalize",)
+
+_ZEROS: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
+"""What Go makes of null as a value of a map."""
 
 
 def normalize(obj: Object, schema: Schema) -> None:
@@ -14,7 +17,9 @@ def normalize(obj: Object, schema: Schema) -> None:
         return
     for key, value in list(obj.items()):
         child = schema.field(key)
-        if value is None or (not value and child is not None and key not in schema.required and _is_omitted(value, child)):
+        if value is None and key not in schema.properties and schema.values is not None:
+            obj[key] = _ZEROS.get(schema.values.type)
+        elif value is None or (not value and child is not None and key not in schema.required and _is_omitted(value, child)):
             del obj[key]
         elif child is not None and isinstance(value, dict | list):
             _within(value, child)

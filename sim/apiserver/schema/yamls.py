@@ -3,15 +3,30 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # JSON data is told apart by isinstance, which says nothing about what is inside.
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
+from yaml.scanner import ScannerError
 
-__all__ = ("Yaml", "load_yaml")
+__all__ = ("Yaml", "load_yaml", "yaml_text")
 
 _MAX_NODES: Final = 1_000_000
 _MAX_DEPTH: Final = 900
+_TEXTS: Final = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"expected the node content, but found .*", "did not find expected node content"),
+        (r"expected <block end>, but found .*", "did not find expected key"),
+        (r"expected (',' or '.'), but got .*", r"did not find expected \1"),
+        (r"expected '<document start>', but found .*", "did not find expected <document start>"),
+        (r"mapping values are not allowed here", "mapping values are not allowed in this context"),
+        (r"found character .* that cannot start any token", "found character that cannot start any token"),
+        (r"found undefined alias '?(\w+)'?", r"unknown anchor '\1' referenced"),
+    )
+)
+"""From the words of this parser to those of the server's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +93,26 @@ def _text(key: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     return "null" if key is None else key if isinstance(key, str) else str(key)
+
+
+def yaml_text(error: Exception) -> str:
+    """What is wrong with a document that `load_yaml` refused, in the server's words."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return str(error) or "exceeded max depth of 10000"
+    marks = (error.context_mark, error.problem_mark)
+    line = next((line for mark in marks if mark is not None and (line := _line(mark, isinstance(error, ScannerError)))), 0)
+    problem = str(error.problem)
+    for pattern, text in _TEXTS:
+        problem = pattern.sub(text, problem)
+    if problem == "did not find expected key" and "sequence" in str(error.context):
+        problem = "did not find expected '-' indicator"
+    return f"line {line}: {problem}" if line else problem
+
+
+def _line(mark: yaml.Mark, is_scanning: bool) -> int:
+    """The line that the server names, 0 for none: its parser counts from 0, its scanner from 1 but for the first, and for both every text
+    ends with a line break."""
+    line = mark.line
+    if mark.column and mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] in ("", "\0"):
+        line += 1
+    return line + 1 if line and is_scanning else line
