@@ -35,12 +35,14 @@ from scheduler.report import GangState, minimums_met, report
 from scheduler.rounds import Built, Rechecker, broken, gangs_of, leftovers, plan_all
 from scheduler.snapshot import ClusterState, Snapshot
 
-__all__ = ("ECHO_DELAY_S", "FIELD_MANAGER", "ROUND", "Binder", "BinderController", "binder_watches")
+__all__ = ("ECHO_DELAY_S", "FIELD_MANAGER", "PACE_S", "ROUND", "Binder", "BinderController", "binder_watches")
 
 FIELD_MANAGER = "grovekeeper/scheduler"
 ROUND = Key("", "round")
 ECHO_DELAY_S = 0.05
 """How long a round waits after news of pods, which come in swarms, and before it looks again for own writes."""
+PACE_S = 0.02
+"""Shortest time from the end of a round to the next: what comes in meanwhile is looked at together, however fast it comes."""
 WRITE_AGAIN_S = (1.0, 10.0)
 """Shortest and longest wait after a report that was not accepted."""
 NEVER = float("inf")
@@ -64,12 +66,24 @@ class BinderController(Controller):
     """The worker of the rounds; its work lasts until the binds that they began have ended."""
 
     def __init__(self, binder: "Binder", queue: WorkQueue[Key], *, clock: Clock, rng: Random, metrics: Metrics | None = None) -> None:
-        super().__init__("binder", queue, binder.round, clock=clock, rng=rng, workers=1, metrics=metrics)
+        super().__init__("binder", queue, self._round, clock=clock, rng=rng, workers=1, metrics=metrics)
+        self._binder = binder
         self._binding = binder.binding
+        self._monotonic = clock.monotonic
+        self._next_at = 0.0
         binder.wake = lambda delay_s: queue.add_after(ROUND, delay_s)
 
     async def run(self) -> None:
         await self._binding.run(super().run)
+
+    async def _round(self, key: Key) -> Outcome:
+        """A round, unless the last one is only just over."""
+        if (early_s := self._next_at - self._monotonic()) > 0.0:
+            return Outcome("after", early_s)
+        try:
+            return await self._binder.round(key)
+        finally:
+            self._next_at = self._monotonic() + PACE_S
 
 
 class Binder:

@@ -26,8 +26,11 @@ class PodsFollowReplicas(Checker):
     def __init__(self, report: Report, lookup: Lookup, now: Callable[[], float]) -> None:
         super().__init__(report, lookup, now)
         self._wanted: dict[Clique, list[tuple[float, int]]] = {}
+        self._pods: dict[Clique, dict[str, Object]] = {}
 
     def changed(self, change: Change) -> None:
+        if change.resource.place == ("", "pods"):
+            self._note(change)
         if change.resource.plural == "podcliques":
             self._clique(change)
         elif change.resource.plural == "pods" and not change.resource.group and is_ours(change):
@@ -35,6 +38,14 @@ class PodsFollowReplicas(Checker):
                 self._created(change.key.namespace, change.new.obj)
             elif change.old is not None and not is_leaving(change.old.obj) and (change.new is None or is_leaving(change.new.obj)):
                 self._deleted(change.key.namespace, change.old.obj)
+
+    def _note(self, change: Change) -> None:
+        """Keeps the pods of each clique by name, as they are now."""
+        namespace, name = change.key
+        if change.old is not None:
+            self._pods.get((namespace, clique_of(change.old.obj)), {}).pop(name, None)
+        if change.new is not None:
+            self._pods.setdefault((namespace, clique_of(change.new.obj)), {})[name] = change.new.obj
 
     def _clique(self, change: Change) -> None:
         key = change.key.namespace, change.key.name
@@ -55,8 +66,8 @@ class PodsFollowReplicas(Checker):
 
     def _siblings(self, namespace: str, clique: Object) -> list[Object]:
         uid = clique["metadata"]["uid"]
-        pods = [p for p in self.lookup.list("", "pods", namespace) if clique_of(p) == clique["metadata"]["name"]]
-        return [p for p in pods if _owner(p) == uid and not is_leaving(p) and not is_finished(p)]
+        pods = self._pods.get((namespace, clique["metadata"]["name"]), {})
+        return [p for p in pods.values() if _owner(p) == uid and not is_leaving(p) and not is_finished(p)]
 
     def _created(self, namespace: str, pod: Object) -> None:
         clique = self.lookup.get("grove.io", "podcliques", namespace, clique_of(pod))

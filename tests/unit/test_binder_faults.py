@@ -12,13 +12,14 @@ import pytest
 
 from api import labels
 from api.core import Node, Pod
+from api.plan import Key, Outcome
 from api.podgang import PodGang
 from cli import scheduler
 from cli.main import main
 from controllers.runtime import errors
 from controllers.runtime.workqueue import ECHO, USER, WorkQueue
 from scheduler import binder, rounds
-from scheduler.binder import ROUND, BinderController
+from scheduler.binder import PACE_S, ROUND, BinderController
 from scheduler.model import Gang
 from scheduler.rounds import Planned, plan_all
 from scheduler.snapshot import STUCK_AFTER, Snapshot
@@ -511,3 +512,23 @@ async def test_a_change_of_a_gangs_metadata_is_looked_at(field: str) -> None:
         scene.keys.clear()
         scene.put(changed(scene.found(PodGang, "a"), **{field: {labels.ANNOTATION_TOPOLOGY_NAME: "t"}}))
         assert scene.keys == [(ROUND, USER)]
+
+
+async def test_rounds_that_are_asked_for_all_the_time_keep_a_distance() -> None:
+    scene, rounds = Scene(1), list[float]()
+    queue = WorkQueue(scene.clock, seeded())
+    controller = BinderController(scene.binder, queue, clock=scene.clock, rng=seeded())
+
+    async def note(key: Key) -> Outcome:
+        rounds.append(scene.clock.monotonic())
+        return Outcome()
+
+    scene.binder.round = note
+    outcomes = [await controller._round(ROUND)]
+    for _ in range(10):
+        outcomes.append(await controller._round(ROUND))
+        scene.clock.advance(PACE_S / 5)
+    assert len(rounds) == 2
+    assert rounds[1] - rounds[0] >= PACE_S * 0.99
+    assert [o.result for o in outcomes].count("after") == 9
+    assert all(0.0 < o.after_s <= PACE_S for o in outcomes if o.result == "after")
