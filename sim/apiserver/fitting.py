@@ -92,7 +92,7 @@ def fitted(
         raise _refused(patch, obj, problem)
     warnings: list[str] = []
     if validation != "Ignore":
-        warnings = [*patch.duplicates, *unknown_fields(obj, version.schema)]
+        warnings = unknown_fields(obj, version.schema, patch.duplicates)
         if warnings and validation == "Strict":
             raise _refused(patch, obj, strict_text(warnings))
     prune(obj, version.schema)

@@ -6,11 +6,11 @@ from sim.apiserver import metadata as meta
 from sim.apiserver.bodies import checked
 from sim.apiserver.fields.applying import applied
 from sim.apiserver.fields.checking import mistakes
-from sim.apiserver.fields.fieldset import from_v1
 from sim.apiserver.fields.lazy import Ledger
 from sim.apiserver.fields.managed import Managers, encode, settled
 from sim.apiserver.fitting import APPLY, fitted, patch_kind, patch_of
 from sim.apiserver.objects import Object, as_map, copied, dig
+from sim.apiserver.owning import reset_of
 from sim.apiserver.patches import read_config
 from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource
@@ -19,12 +19,9 @@ from sim.apiserver.storage import Entry, Storage
 from sim.apiserver.versions import Converter
 from sim.apiserver.writes import Result, Work, Writer
 
-__all__ = ("Patcher", "check_identity")
+__all__ = ("RETRIES", "Patcher", "check_identity", "check_kind")
 
 RETRIES = 5
-STATUS_ONLY: Object = {"f:status": {}}
-SPEC_ONLY: Object = {"f:spec": {}}
-ALL_BUT_STATUS: Object = {"f:metadata": {}, "f:spec": {}}
 
 
 class Patcher:
@@ -43,7 +40,6 @@ class Patcher:
         if work.key not in self._storage.table(work.resource).entries:
             raise not_found(work.resource.group, work.resource.plural, work.key.name)
         patch = patch_of(request, kind)
-        work.warnings += patch.duplicates if work.options.validation == "Warn" else []
 
         async def change(old: Entry) -> tuple[Object, Ledger | None]:
             current = await self.current(work, old)
@@ -73,7 +69,7 @@ class Patcher:
             raise bad_request(f"error strict decoding YAML: {problem}")
         if work.options.validation == "Warn":
             work.warnings += duplicates
-        _check_kind(work, config)
+        check_kind(config, work.resource.kind, work.resource.api_version(work.version.name))
         work.author = _applying(work)
         if work.key not in self._storage.table(work.resource).entries:
             return await self._create(work, config)
@@ -118,16 +114,13 @@ class Patcher:
 
     @staticmethod
     def _as(work: Work) -> dict[str, Any]:
-        reset: Object = {}
-        if work.version.has_status:
-            reset = STATUS_ONLY if not work.subresource else ALL_BUT_STATUS if work.resource.is_custom else SPEC_ONLY
         return {
             "manager": work.author.manager,
             "force": bool(work.options.force),
             "subresource": work.subresource,
             "api_version": work.resource.api_version(work.version.name),
             "now": meta.timestamp(work.ctx.now),
-            "reset": from_v1(reset),
+            "reset": reset_of(work.resource, work.version, work.subresource),
         }
 
 
@@ -158,9 +151,9 @@ def check_identity(work: Work, obj: Object) -> None:
     obj["metadata"] = {**metadata, "namespace": key.namespace}
 
 
-def _check_kind(work: Work, config: Object) -> None:
+def check_kind(config: Object, wanted: str, wanted_version: str) -> None:
     """An applied configuration says what it is."""
     api_version, kind = config.get("apiVersion") or "", config.get("kind") or ""
-    if api_version != work.resource.api_version(work.version.name) or kind != work.resource.kind:
+    if api_version != wanted_version or kind != wanted:
         group, _, version = str(api_version).rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={kind}")

@@ -12,7 +12,7 @@ from sim.apiserver.fields.lazy import Ledger
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import ObjectKey, Resource
 
-__all__ = ("HISTORY", "Author", "Change", "Compacted", "Entry", "Storage", "Table")
+__all__ = ("HISTORY", "Author", "Change", "Compacted", "Entry", "Storage", "Table", "buried")
 
 HISTORY = 20_000
 """Changes of one resource that can still be watched from, before the oldest tenth is compacted."""
@@ -193,6 +193,12 @@ class Storage:
         serial = self._serial
         callbacks[serial] = callback
         return lambda: void(callbacks.pop(serial, None))
+
+
+def buried(entry: Entry, revision: int) -> Entry:
+    """The last state of an object, at the revision of its deletion."""
+    obj = entry.obj
+    return Entry({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}, entry.ledger, revision)
 
 
 def void(value: object) -> None:

@@ -5,7 +5,8 @@ waits, so no other request comes between the read of the old object and the comm
 again before the commit.
 """
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,21 +16,29 @@ from sim.apiserver.fields.lazy import NOBODY, Ledger
 from sim.apiserver.fields.managed import Managers, claimed
 from sim.apiserver.objects import Object, copied
 from sim.apiserver.options import WriteOptions
-from sim.apiserver.requests import Request
+from sim.apiserver.owning import reset_of
 from sim.apiserver.resources import Context, ObjectKey, Resource, Version
-from sim.apiserver.schema.fields import fill_defaults
+from sim.apiserver.schema.fields import fill_defaults, prune
 from sim.apiserver.schema.model import Schema
 from sim.apiserver.status import StatusError, already_exists, conflict, not_found
 from sim.apiserver.status import invalid as invalid_status
 from sim.apiserver.storage import Author, Entry, Storage
 from sim.apiserver.versions import Converter
 
-__all__ = ("Admission", "Attributes", "Result", "Work", "Writer", "manager_of", "stale")
+__all__ = ("Admission", "Attributes", "Result", "Work", "Writer", "stale")
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 FOLDERS = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints", "ingresses": "ingress"}
 """Resources that are stored under another name."""
 GENERATED_TRIES = 8
+UINT64 = 2**64
+DIGITS = re.compile(r"[0-9]+")
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+UNQUALIFIED = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+TWINS = (
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may reject such requests "
+    "as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
 
 
 @dataclass(slots=True)
@@ -94,11 +103,6 @@ Change = Callable[[Entry], Awaitable[tuple[Object, Ledger | None]]]
 """From the stored entry to the wanted object (a private copy) in `Work.api_version`; with a ledger of its own for server-side apply."""
 
 
-def manager_of(options: WriteOptions, request: Request) -> str:
-    """The field manager, by default the program's name in the user agent."""
-    return options.manager or request.user_agent.partition("/")[0] or "unknown"
-
-
 class Writer:
     """Carries out creates and updates on a storage."""
 
@@ -113,6 +117,7 @@ class Writer:
         metadata = meta.opened(obj)
         if metadata.pop("resourceVersion", ""):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        _drop_twins(work, metadata)
         if resource.is_namespaced:
             metadata["namespace"] = work.key.namespace
         obj = await self._converter.convert(resource, obj, work.api_version)
@@ -124,15 +129,19 @@ class Writer:
         meta.prepare_create(metadata := meta.opened(obj), ctx.now, ctx.rng, strategy.generation)
         if work.version.has_status and resource.is_custom:
             obj.pop("status", None)
-        strategy.prepare_create(ctx, obj)
         self._name(work, metadata)
+        strategy.prepare_create(ctx, obj)
         errors = meta.validate(metadata, namespaced=resource.is_namespaced, name_errors=self._name_errors(resource, metadata))
+        errors += _finalizer_errors(work, metadata)
         self._refuse(work, metadata.get("name", ""), [*errors, *strategy.validate_create(ctx, obj)])
         await self._validate(work, obj, None)
         key = work.key = ObjectKey(work.key.namespace, metadata["name"])
-        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
-        if key in self._storage.table(resource).entries:
-            raise already_exists(resource.group, resource.plural, key.name)
+        obj = await self._stored(work, obj)
+        if (taken := self._storage.table(resource).entries.get(key)) is not None:
+            error = already_exists(resource.group, resource.plural, key.name)
+            if taken.obj["metadata"].get("deletionTimestamp"):
+                error.message = f"object is being deleted: {error.message}"
+            raise error
         if ledger is None:
             ledger = self._noted(work, NOBODY, None, obj if resource.is_custom else owned)
         if ctx.is_dry_run:
@@ -181,30 +190,52 @@ class Writer:
             obj = _only(work, await self._mutate(work, obj, before), before)
         metadata = meta.opened(obj)
         metadata.pop("resourceVersion", None)
+        _drop_twins(work, metadata)
         meta.prepare_update(metadata, before["metadata"])
         strategy.prepare_update(ctx, obj, before, work.subresource)
         self._count_generation(work, obj, before)
         errors = meta.validate_update(metadata, before["metadata"])
+        if (known := before["metadata"].get("finalizers")) != metadata.get("finalizers"):
+            # Two layers of the server say the same.
+            errors += _finalizer_errors(work, metadata, known or ()) * 2
         self._refuse(work, work.key.name, [*errors, *strategy.validate_update(ctx, obj, before, work.subresource)])
         await self._validate(work, obj, before)
-        obj = await self._converter.convert(resource, obj, work.resource.stored_version)
+        obj = await self._stored(work, obj)
         if self._storage.table(resource).entries.get(work.key) is not old:
             return None
         return Result(self.settle(work, old, obj, ledger))
 
+    async def _stored(self, work: Work, obj: Object) -> Object:
+        """The object as it is stored: custom resources are pruned and get their defaults once more, by the schema of that version."""
+        resource = work.resource
+        if obj["apiVersion"] == resource.stored_version:
+            return obj
+        stored = await self._converter.convert(resource, obj, resource.stored_version)
+        version = resource.version(resource.storage)
+        if resource.is_custom and version is not None:
+            stored = copied(stored)
+            prune(stored, version.schema)
+            fill_defaults(stored, version.schema)
+        return stored
+
     def settle(self, work: Work, old: Entry, obj: Object, ledger: Ledger | None = None) -> Entry:
         """Commits an object that has passed everything; deletes it when that was all that its deletion waited for."""
+        if work.ctx.is_dry_run or not self._is_done(work.resource, obj["metadata"], obj):
+            return self.keep(work, old, obj, ledger)
+        self._storage.commit(work.resource, work.key, None, old.ledger, work.author)
+        # What is answered was never stored, and so has no revision of its own.
+        metadata = {**obj["metadata"], "resourceVersion": old.obj["metadata"]["resourceVersion"]}
+        return Entry({**obj, "metadata": metadata}, ledger or old.ledger, old.revision)
+
+    def keep(self, work: Work, old: Entry, obj: Object, ledger: Ledger | None = None) -> Entry:
+        """Commits an object if it has changed."""
         metadata = obj["metadata"] = {**obj["metadata"], "resourceVersion": old.obj["metadata"]["resourceVersion"]}
-        is_same = obj == old.obj
-        if is_same and work.claim is None and (ledger is None or ledger is old.ledger):
+        if metadata == old.obj["metadata"] and obj == old.obj and work.claim is None and (ledger is None or ledger is old.ledger):
             return old
         if ledger is None:
             ledger = self._noted(work, old.ledger if work.claim is None else Ledger(work.claim), old.obj, obj)
         if work.ctx.is_dry_run:
             return Entry(obj, ledger, old.revision)
-        if self._is_done(work.resource, metadata, obj):
-            self._storage.commit(work.resource, work.key, None, ledger, work.author)
-            return Entry({**obj, "metadata": {**metadata, "resourceVersion": str(self._storage.revision)}}, ledger, self._storage.revision)
         entry = self._storage.commit(work.resource, work.key, obj, ledger, work.author)
         assert entry is not None  # noqa: S101 - an object was given
         return entry
@@ -220,14 +251,18 @@ class Writer:
         """Preconditions in the object itself: its uid and resourceVersion."""
         resource, key = work.resource, work.key
         uid, known = metadata.get("uid"), old.obj["metadata"]["uid"]
-        if uid and uid != known and work.author.verb != "patch":
+        if uid and uid != known and work.author.verb not in ("patch", "apply"):
             raise conflict(resource.group, resource.plural, key.name, stale(resource, key, "UID", uid, known))
         revision = metadata.get("resourceVersion", "")
         if revision in ("", "0"):
-            if not resource.strategy.may_update_unconditionally and work.author.verb == "update":
+            if not resource.strategy.may_update_unconditionally and work.subresource != "scale":
                 error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 raise invalid_status(resource.group, resource.plural, key.name, [error])
         elif revision != str(old.revision):
+            if not DIGITS.fullmatch(revision):
+                raise StatusError(500, "", f'strconv.ParseUint: parsing "{revision}": invalid syntax')
+            if int(revision) >= UINT64:
+                raise StatusError(500, "", f'strconv.ParseUint: parsing "{revision}": value out of range')
             raise self._modified(work)
 
     def _modified(self, work: Work) -> Exception:
@@ -290,10 +325,15 @@ class Writer:
 
     def _noted(self, work: Work, ledger: Ledger, old: Object | None, new: Object) -> Ledger:
         """The ledger after a write by the work's manager."""
-        now = meta.timestamp(work.ctx.now)
-        version = work.api_version
         return ledger.update(
-            old, new, self._schema(work), manager=work.author.manager, subresource=work.subresource, api_version=version, now=now
+            old,
+            new,
+            self._schema(work),
+            manager=work.author.manager,
+            subresource=work.subresource,
+            api_version=work.api_version,
+            now=meta.timestamp(work.ctx.now),
+            reset=reset_of(work.resource, work.version, work.subresource),
         )
 
 
@@ -303,6 +343,34 @@ def stale(resource: Resource, key: ObjectKey, what: str, wanted: str, found: str
     path = f"/registry/{where}/{key.namespace}/{key.name}" if key.namespace else f"/registry/{where}/{key.name}"
     why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+
+
+def _drop_twins(work: Work, metadata: Object) -> None:
+    """Leaves out owner references that are there already, with a warning."""
+    owners: list[Object] = metadata.get("ownerReferences") or []
+    if len(owners) < 2:
+        return
+    kept: list[Object] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+    if len(kept) < len(owners):
+        twins = [owner["uid"] for i, owner in enumerate(owners) if owner in owners[:i]]
+        when = " after mutating admission happens" if work.author.verb == "patch" else ""
+        work.warnings.append(TWINS.format(when, ", ".join(twins)))
+        metadata["ownerReferences"] = kept
+
+
+def _finalizer_errors(work: Work, metadata: Object, known: Sequence[str] = ()) -> list[FieldError]:
+    """Built-in kinds want names of finalizers to be qualified; others warn of new ones that are not."""
+    names: list[str] = metadata.get("finalizers") or []
+    odd = [(i, name) for i, name in enumerate(names) if "/" not in name and name not in STANDARD_FINALIZERS]
+    if work.resource.is_custom:
+        new = sorted({name for _, name in odd} - set(known))
+        work.warnings += [f'metadata.finalizers: "{name}": {UNQUALIFIED}' for name in new]
+        return []
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [invalid(f"metadata.finalizers[{i}]", name, text) for i, name in odd]
 
 
 def _only(work: Work, obj: Object, before: Object) -> Object:

@@ -23,7 +23,7 @@ def resource_of(crd: Object) -> Resource:
     """The resource of a definition that passed `validate_crd` and has its defaults."""
     spec: Object = crd["spec"]
     names: Object = dig(crd, "status", "acceptedNames") or spec["names"]
-    versions = tuple(_version(v, spec["group"]) for v in spec["versions"])
+    versions = tuple(_version(v, spec["group"], names["kind"]) for v in spec["versions"])
     return Resource(
         spec["group"],
         names["plural"],
@@ -41,12 +41,12 @@ def resource_of(crd: Object) -> Resource:
     )
 
 
-def _version(version: Object, group: str) -> Version:
+def _version(version: Object, group: str, kind: str) -> Version:
     schema = compile_structural(version["schema"]["openAPIV3Schema"])
     with_identity(schema)
     subresources: Object = version.get("subresources") or {}
     columns: list[Object] = version.get("additionalPrinterColumns") or []
-    warning = version.get("deprecationWarning") or f"{group}/{version['name']} is deprecated"
+    warning = version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
     return Version(
         version["name"],
         schema,

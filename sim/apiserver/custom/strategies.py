@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.fielderrors import FieldError
+from sim.apiserver.custom.replicas import scale_errors
 from sim.apiserver.custom.validation import validate_crd
 from sim.apiserver.objects import Object, dig
 from sim.apiserver.resources import Context, Strategy, Version
-from sim.apiserver.schema.check import validate
+from sim.apiserver.schema.check import validate, validate_status
 from sim.apiserver.schema.fields import drop_nulls
 from sim.apiserver.schema.model import ABSENT, Schema
 
@@ -40,13 +41,17 @@ class CustomStrategy(Strategy):
             obj.pop("status", None)
 
     def validate_create(self, ctx: Context, obj: Object) -> list[FieldError]:
-        schema = self._schema(obj)
-        return [] if schema is None else validate(obj, schema)
+        version = self._versions.get(obj.get("apiVersion", ""))
+        return [] if version is None else [*validate(obj, version.schema), *scale_errors(obj, version.scale)]
 
     def validate_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> list[FieldError]:
-        schema = self._schema(obj)
+        version = self._versions.get(obj.get("apiVersion", ""))
+        if version is None:
+            return []
         before: Any = old if old.get("apiVersion") == obj.get("apiVersion") else ABSENT
-        return [] if schema is None else validate(obj, schema, before)
+        if subresource == "status":
+            return [*validate_status(obj, version.schema, before), *scale_errors(obj, version.scale, status_only=True)]
+        return [*validate(obj, version.schema, before), *scale_errors(obj, version.scale)]
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         version = self._versions.get(obj.get("apiVersion", ""))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sim.apiserver.fields.checking import mistakes
 from sim.apiserver.fields.comparing import changes, set_of
 from sim.apiserver.fields.fieldset import EMPTY, FieldSet, difference, exclude, intersection, path_text, paths, union
-from sim.apiserver.fields.managed import STRIPPED, Manager, Managers, updated, without
+from sim.apiserver.fields.managed import STRIPPED, Manager, Managers, same, updated, without
 from sim.apiserver.fields.merging import merged, pruned
 from sim.apiserver.objects import Object, dig, is_list, is_map
 from sim.apiserver.schema.model import Schema
@@ -80,7 +80,7 @@ def applied(
     own = difference(mine.fields, STRIPPED)
     after = (*others, replace(mine, fields=own, time=time)) if own else others
     result = new if live is None or is_changed else live
-    return _with_last_applied(result, config, manager), managers if _same(managers, after) else after
+    return _with_last_applied(result, config, manager), managers if same(managers, after) else after
 
 
 def without_managers(config: Object) -> Object:
@@ -91,10 +91,6 @@ def without_managers(config: Object) -> Object:
     if metadata["managedFields"] is not None:
         raise bad_request("metadata.managedFields must be nil")
     return {**config, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
-
-
-def _same(a: Managers, b: Managers) -> bool:
-    return len(a) == len(b) and {m.key: m for m in a} == {m.key: m for m in b}
 
 
 def disallowed(conflicts: list[Conflict], manager: str, live: Object, schema: Schema, api_version: str) -> list[Conflict]:

@@ -10,7 +10,7 @@ from sim.apiserver.fields.shapes import zero_of
 from sim.apiserver.objects import Object, dig, is_list
 from sim.apiserver.schema.model import Schema
 
-__all__ = ("MAX_UPDATERS", "STRIPPED", "Manager", "Managers", "claimed", "decode", "encode", "settled", "updated")
+__all__ = ("MAX_UPDATERS", "STRIPPED", "Manager", "Managers", "claimed", "decode", "encode", "same", "settled", "updated")
 
 Operation: TypeAlias = Literal["Apply", "Update"]
 MAX_UPDATERS = 10
@@ -167,6 +167,11 @@ def settled(before: Managers, after: Managers) -> Managers:
         return before
     timeless = [replace(m, time="") for m in ordered(before)]
     return before if timeless == [replace(m, time="") for m in ordered(after)] else after
+
+
+def same(a: Managers, b: Managers) -> bool:
+    """Whether two states of an object's managers are equal; their order means nothing."""
+    return a is b or (len(a) == len(b) and {m.key: m for m in a} == {m.key: m for m in b})
 
 
 def without(managers: Managers, fields: FieldSet) -> Managers:

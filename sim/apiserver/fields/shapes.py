@@ -159,6 +159,8 @@ def _zero(schema: Schema) -> Object:
     for name, part in schema.properties.items():
         if _is_always_there(part):
             out[name] = _zero(part)
+        elif part.format == "date-time" or (part.default in ("", 0) and part.default is not ABSENT):
+            out[name] = None if part.format == "date-time" else part.default
         elif name in schema.required and part.type == "array":
             out[name] = None
     return out

@@ -14,7 +14,7 @@ from sim.apiserver.schema.rules import check_rules
 from sim.apiserver.schema.values import check_values
 
 __all__ = ("decode_any", "decode_json", "decode_problem", "decode_yaml", "drop_nulls", "embedded_problem", "fill_defaults", "prune",
-           "strict_text", "type_errors", "unknown_fields", "validate")  # fmt: skip
+           "strict_text", "type_errors", "unknown_fields", "validate", "validate_status")  # fmt: skip
 
 _BLOCKING: Final = frozenset({ErrorKind.REQUIRED, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY, ErrorKind.TYPE_INVALID, ErrorKind.NOT_SUPPORTED})
 _SKIPPED: Final = (
@@ -41,15 +41,30 @@ def validate(obj: Object, schema: Schema, old: Any = ABSENT) -> list[FieldError]
 
     `metadata` is not looked at. Total: never raises, whatever the object.
     """
-    before = old
-    errors = check_values(obj, schema, "", before)
+    errors = check_values(obj, schema, "", old)
     errors += check_embedded(obj, schema)
+    return _with_rules(errors, obj, schema, old)
+
+
+def validate_status(obj: Object, schema: Schema, old: Any = ABSENT) -> list[FieldError]:
+    """The same for a write of status, of which only the values of status are looked at; texts name fields as seen from there."""
+    below, errors = schema.properties.get("status"), list[FieldError]()
+    if below is not None and "status" in obj:
+        before = ABSENT if old is ABSENT else old.get("status", ABSENT)
+        for error in check_values(obj["status"], below, "", before):
+            place = "status" if error.path in ("", "<nil>") else f"status.{error.path}"
+            errors.append(FieldError(error.kind, place, error.value, error.detail))
+    return _with_rules(errors, obj, schema, old)
+
+
+def _with_rules(errors: list[FieldError], obj: Object, schema: Schema, old: Any) -> list[FieldError]:
+    """Adds duplicates in lists, which may stay where they were, and what rules say where nothing worse is wrong."""
     doubled = list(check_lists(obj, schema))
-    if doubled and (before is ABSENT or not any(True for _ in check_lists(before, schema))):
+    if doubled and (old is ABSENT or not any(True for _ in check_lists(old, schema))):
         errors += doubled
     if schema.has_rules:
         if any(e.kind in _BLOCKING for e in errors):
             errors.append(invalid("<nil>", None, _SKIPPED))
         else:
-            errors += check_rules(obj, schema, "", before)
+            errors += check_rules(obj, schema, "", old)
     return errors

@@ -3,6 +3,7 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # JSON data is told apart by isinstance, which says nothing about what is inside.
 
+from collections.abc import Sequence
 from typing import Any
 
 from sim.apiserver.objects import Object, copied
@@ -12,13 +13,44 @@ __all__ = ("drop_nulls", "fill_defaults", "prune", "strict_text", "unknown_field
 
 _INT64 = 2**63
 _MAX_STRICT = 100
+_TWIN = 'duplicate field "'
 
 
-def unknown_fields(obj: Object, schema: Schema) -> list[str]:
-    """Complaints about fields that the schema does not know, in the order of the object: `unknown field "spec.foo"`."""
+def unknown_fields(obj: Object, schema: Schema, duplicates: Sequence[str] = ()) -> list[str]:
+    """Complaints about fields that the schema does not know, `unknown field "spec.foo"`, together with those about duplicates.
+
+    Of built-in kinds in the order of the object; of custom resources duplicates first, then metadata in its order, and the rest sorted.
+    """
     found: list[str] = []
     _walk(obj, schema, "", found, _keep)
-    return [f'unknown field "{path}"' for path in found]
+    if schema.name and not any(text.startswith(_TWIN) for text in duplicates):
+        return [*duplicates, *(f'unknown field "{path}"' for path in found)]
+    if schema.name:
+        twins, out = dict.fromkeys(duplicates), list[str]()
+        _in_order(obj, schema, "", twins, out)
+        return [*twins, *out]
+    typed = [path for path in found if path.startswith("metadata.")]
+    rest = sorted(path for path in found if not path.startswith("metadata."))
+    return [*duplicates, *(f'unknown field "{path}"' for path in (*typed, *rest))]
+
+
+def _in_order(value: Any, schema: Schema, path: str, twins: dict[str, None], out: list[str]) -> None:
+    """Puts complaints where the fields stand; of `twins`, those about duplicates, the ones that have no place are left."""
+    if isinstance(value, dict):
+        fields: Object = value
+        for key, field in fields.items():
+            where = f"{path}.{key}" if path else key
+            child = schema.properties.get(key) or schema.values
+            if child is None and not schema.is_open:
+                out.append(f'unknown field "{where}"')
+            elif child is not None:
+                _in_order(field, child, where, twins, out)
+            if (twin := f'{_TWIN}{where}"') in twins:
+                del twins[twin]
+                out.append(twin)
+    elif isinstance(value, list) and schema.items is not None:
+        for index, item in enumerate(value):
+            _in_order(item, schema.items, f"{path}[{index}]", twins, out)
 
 
 def prune(obj: Object, schema: Schema) -> list[str]:
@@ -62,12 +94,12 @@ def _walk_fields(fields: Object, schema: Schema, path: str, found: list[str], ac
             # Of a map without a type for its values nothing is known; of an object with other properties nothing more is allowed.
             if not schema.is_open:
                 unknown.append(key)
+                found.append(f"{path}.{key}" if path else key)
         elif isinstance(value, (dict, list)):
             _walk(value, child, f"{path}.{key}" if path else key, found, action)
         elif isinstance(value, float) and action is _drop:
             fields[key] = _number(value)
     for key in unknown:
-        found.append(f"{path}.{key}" if path else key)
         action(fields, key)
 
 

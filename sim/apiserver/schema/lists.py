@@ -41,6 +41,6 @@ def _duplicates(items: list[Any], schema: Schema, path: str) -> Iterator[FieldEr
             continue
         key = list_key(item, schema) if schema.list_type == "map" else json.dumps(item, sort_keys=True)
         if key in seen:
-            shown = {k: item[k] for k in schema.list_keys if k in item} if schema.list_type == "map" else item
+            shown = {k: item[k] for k in sorted(schema.list_keys) if k in item} if schema.list_type == "map" else item
             yield duplicate(where, shown)
         seen.add(key)

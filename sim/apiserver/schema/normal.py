@@ -7,6 +7,8 @@ from sim.apiserver.schema.model import Schema
 
 __all__ = ("normalize",)
 
+MANAGED: Final = "managedFields"
+"""Empty, they say something: that nobody is to own anything."""
 _ZEROS: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
 """What Go makes of null as a value of a map."""
 
@@ -19,7 +21,7 @@ def normalize(obj: Object, schema: Schema) -> None:
         child = schema.field(key)
         if value is None and key not in schema.properties and schema.values is not None:
             obj[key] = _ZEROS.get(schema.values.type)
-        elif value is None or (not value and child is not None and key not in schema.required and _is_omitted(value, child)):
+        elif value is None or (not value and child is not None and _is_omitted(key, value, schema, child)):
             del obj[key]
         elif child is not None and isinstance(value, dict | list):
             _within(value, child)
@@ -34,8 +36,10 @@ def _within(value: Any, schema: Schema) -> None:
                 _within(item, schema.items)
 
 
-def _is_omitted(value: Any, schema: Schema) -> bool:
-    """An empty list, or an empty map whose keys are free."""
+def _is_omitted(key: str, value: Any, schema: Schema, child: Schema) -> bool:
+    """Whether it is an optional empty list, or an optional empty map whose keys are free."""
+    if key in schema.required or key == MANAGED:
+        return False
     if isinstance(value, list):
         return True
-    return isinstance(value, dict) and schema.type == "object" and schema.values is not None and not schema.properties
+    return isinstance(value, dict) and child.type == "object" and child.values is not None and not child.properties

@@ -88,8 +88,7 @@ def _bounds(value: Any, kind: str, schema: Schema, path: str) -> Iterator[FieldE
         yield from bounds_of_text(value, source, path)
         form = schema.format.replace("-", "")
         if form in FORMATS and not FORMATS[form](value):
-            shown = schema.format if schema.format.startswith("k8s") else form
-            yield FieldError(Kind.TYPE_INVALID, path, value, f'{path} in body must be of type {shown}: "{value}"')
+            yield FieldError(Kind.TYPE_INVALID, path, value, f'{path} in body must be of type {schema.format}: "{value}"')
     elif kind in ("integer", "number"):
         if schema.type == "integer" and (kind == "number" or not _in_range(value, schema.format)):
             form = f"with format {schema.format}" if schema.format else "(default format)"
