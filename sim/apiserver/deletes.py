@@ -7,7 +7,7 @@ from sim.apiserver.objects import Object, copied
 from sim.apiserver.options import DeleteOptions
 from sim.apiserver.resources import Resource
 from sim.apiserver.status import conflict, not_found
-from sim.apiserver.storage import Entry, Storage
+from sim.apiserver.storage import Entry, Storage, buried
 from sim.apiserver.writes import Admission, Attributes, Work, Writer
 
 __all__ = ("Deleter",)
@@ -22,6 +22,11 @@ class Deleter:
         self._storage = storage
         self._writer = writer
         self._admission = admission
+
+    @staticmethod
+    def check(work: Work, old: Entry, options: DeleteOptions) -> None:
+        """Preconditions of a deletion, before anything else is done. Raises StatusError 409."""
+        _check_preconditions(work.resource, old, options)
 
     async def delete(self, work: Work, options: DeleteOptions) -> tuple[Entry, bool]:
         """The last state of the object, and whether it is gone. Raises StatusError 403, 404 or 409."""
@@ -44,18 +49,19 @@ class Deleter:
 
     def _carry_out(self, work: Work, old: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
         strategy, metadata = work.resource.strategy, old.obj["metadata"]
-        finalizers = _finalizers(list(metadata.get("finalizers", ())), options.propagation)
-        grace_s = strategy.grace_s(work.ctx, old.obj, options.grace_s) if strategy.is_graceful() else 0
+        if strategy.orphan_warning and not options.propagation:
+            work.warnings.append(strategy.orphan_warning)
+        finalizers = _finalizers(list(metadata.get("finalizers", ())), options.propagation, strategy.orphans)
+        is_graceful = strategy.is_graceful()
+        grace_s = strategy.grace_s(work.ctx, old.obj, options.grace_s) if is_graceful else 0
         is_leaving = bool(metadata.get("deletionTimestamp"))
         if is_leaving:
             # Who is leaving already can only be hurried.
             known = metadata.get("deletionGracePeriodSeconds", 0)
             grace_s = min(known, grace_s) if options.grace_s is not None else known
-        if not finalizers and grace_s == 0 and not strategy.is_held(old.obj):
-            if work.ctx.is_dry_run:
-                return old, True
-            self._storage.commit(work.resource, work.key, None, old.ledger, work.author)
-            return old, True
+        is_last = not finalizers and grace_s == 0 and not strategy.is_held(old.obj)
+        if is_last and not is_graceful:
+            return self._gone(work, old), True
         obj = copied(old.obj)
         changed = obj["metadata"]
         if finalizers != list(metadata.get("finalizers", ())):
@@ -69,14 +75,22 @@ class Deleter:
             if changed.get("generation", 0) > 0:
                 changed["generation"] += 1
             strategy.prepare_delete(work.ctx, obj)
-        entry = self._writer.settle(work, old, obj)
-        return entry, work.key not in self._storage.table(work.resource).entries
+        entry = self._writer.keep(work, old, obj, old.ledger)
+        # Kinds with grace say that it is over before they go, as the real server does.
+        return (self._gone(work, entry), True) if is_last else (entry, False)
+
+    def _gone(self, work: Work, entry: Entry) -> Entry:
+        """Removes an object; its last state, at the revision of that."""
+        if work.ctx.is_dry_run:
+            return entry
+        self._storage.commit(work.resource, work.key, None, entry.ledger, work.author)
+        return buried(entry, self._storage.revision)
 
 
-def _finalizers(names: list[str], propagation: str) -> list[str]:
-    """With what the propagation policy adds and takes away. Without one the object's own finalizers decide."""
+def _finalizers(names: list[str], propagation: str, orphans: bool) -> list[str]:
+    """With what the propagation policy adds and takes away. Without one the object's own finalizers decide, then its kind."""
     if not propagation:
-        return names
+        return [*names, ORPHAN] if orphans and ORPHAN not in names and FOREGROUND not in names else names
     out = [name for name in names if name not in (ORPHAN, FOREGROUND)]
     if propagation == "Orphan":
         out.append(ORPHAN)

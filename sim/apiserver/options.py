@@ -1,8 +1,8 @@
 """Query parameters and option objects of requests, checked as kube-apiserver does."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from api.fielderrors import FieldError, forbidden, invalid, not_supported, required, too_long
 from sim.apiserver.objects import Object
@@ -11,11 +11,13 @@ from sim.apiserver.status import invalid as invalid_status
 
 __all__ = ("DeleteOptions", "ListOptions", "WriteOptions", "delete_options", "list_options", "write_options")
 
-TRUE = frozenset({"", "1", "t", "T", "true", "TRUE", "True"})
-"""An empty value means true for parameters that are booleans, as in `?watch`."""
-FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+FALSE = ("0", "false")
+"""Every other value of a boolean parameter means true, also an empty one as in `?watch`."""
+INT64 = 2**63
+INTEGER = re.compile(r"[+-]?[0-9]+")
+MAX_DIGITS = 32
 VALIDATIONS = ("Ignore", "Strict", "Warn")
-PROPAGATIONS = ("Background", "Foreground", "Orphan")
+PROPAGATIONS = ("Foreground", "Background", "Orphan")
 MAX_MANAGER = 128
 MATCH = "resourceVersionMatch"
 
@@ -80,14 +82,11 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
 def write_options(query: Mapping[str, str], kind: str, is_apply: bool = False) -> WriteOptions:
     """`kind`: CreateOptions, UpdateOptions or PatchOptions. Raises StatusError 400 or 422."""
     errors: list[FieldError] = []
-    dry = _dry_run(query.get("dryRun"), errors)
+    dry = _dry_run([query["dryRun"]] if "dryRun" in query else (), errors)
     manager = query.get("fieldManager", "")
     if is_apply and not manager:
         errors.append(required("fieldManager", "is required for apply patch"))
-    if len(manager) > MAX_MANAGER:
-        errors.append(too_long("fieldManager", f"may not be more than {MAX_MANAGER} bytes"))
-    elif not manager.isprintable():
-        errors.append(invalid("fieldManager", manager, "should only contain printable characters"))
+    errors += _manager_errors(manager)
     force = _flag(query, "force") if "force" in query else None
     if kind == "PatchOptions" and force is not None and not is_apply:
         errors.append(forbidden("force", "may not be specified for non-apply patch"))
@@ -103,13 +102,12 @@ def delete_options(query: Mapping[str, str], body: Object | None) -> DeleteOptio
     """The body counts when there is one, else the query."""
     errors: list[FieldError] = []
     if body is not None:
-        dry: Any = body.get("dryRun") or []
-        is_dry_run = _dry_run(dry[0] if dry else None, errors)
+        is_dry_run = _dry_run(body.get("dryRun") or (), errors)
         grace, propagation = body.get("gracePeriodSeconds"), body.get("propagationPolicy") or ""
         orphan = body.get("orphanDependents")
         preconditions: Object = body.get("preconditions") or {}
     else:
-        is_dry_run = _dry_run(query.get("dryRun"), errors)
+        is_dry_run = _dry_run([query["dryRun"]] if "dryRun" in query else (), errors)
         grace = _integer(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None
         propagation, orphan, preconditions = query.get("propagationPolicy", ""), None, {}
         if "orphanDependents" in query:
@@ -125,12 +123,22 @@ def delete_options(query: Mapping[str, str], body: Object | None) -> DeleteOptio
     return DeleteOptions(is_dry_run, grace, propagation, preconditions.get("uid"), preconditions.get("resourceVersion"))
 
 
-def _dry_run(value: str | None, errors: list[FieldError]) -> bool:
-    if value is None or value == "":
-        return False
-    if value != "All":
-        errors.append(not_supported("dryRun", value, ("All",)))
-    return True
+def _dry_run(values: Sequence[str], errors: list[FieldError]) -> bool:
+    if any(value != "All" for value in values):
+        errors.append(not_supported("dryRun", values, ("All",)))
+    return bool(values)
+
+
+def _manager_errors(manager: str) -> Iterator[FieldError]:
+    if len(manager.encode(errors="replace")) > MAX_MANAGER:
+        yield too_long("fieldManager", f"may not be more than {MAX_MANAGER} bytes")
+    if manager.isprintable():
+        return
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            yield invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {position})")
+        position += len(char.encode(errors="replace"))
 
 
 def _combined(options: ListOptions) -> list[FieldError]:
@@ -162,26 +170,22 @@ def _combined(options: ListOptions) -> list[FieldError]:
 
 
 def _integer(query: Mapping[str, str], name: str) -> int:
+    """0 where there is none. Raises StatusError 400 in the words of Go."""
     text = query.get(name)
-    if not text:
+    if text is None:
         return 0
-    try:
-        if not text.isascii() or not text.lstrip("+-").isdigit():
-            raise ValueError(text)
-        return int(text)
-    except ValueError:
-        message = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-        raise bad_request(message) from None
+    if INTEGER.fullmatch(text) is None:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    # More digits than any such number has need not be read.
+    value = int(text) if len(text) <= MAX_DIGITS else INT64
+    if not -INT64 <= value < INT64:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return value
 
 
 def _flag(query: Mapping[str, str], name: str) -> bool:
     text = query.get(name)
-    if text is None or text in FALSE:
-        return False
-    if text in TRUE:
-        return True
-    # Anything else is true for the server's own decoder, which knows only "0" and "false" as no.
-    return True
+    return text is not None and text.lower() not in FALSE
 
 
 def retry_later(message: str, seconds: int) -> StatusError:

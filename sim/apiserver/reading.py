@@ -3,8 +3,8 @@
 import base64
 import posixpath
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,17 +18,18 @@ from sim.apiserver.objects import Object, dig
 from sim.apiserver.options import ListOptions, retry_later
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import ObjectKey, Resource, Version
+from sim.apiserver.scheme import go_kind
 from sim.apiserver.selectors import field_requirements, label_selector, labels_of, matches
-from sim.apiserver.status import StatusError, bad_request, gone, not_found
+from sim.apiserver.status import StatusError, bad_request, gone, not_acceptable, not_found
 from sim.apiserver.storage import Compacted, Entry, Storage
 from sim.apiserver.versions import Converter
 
-__all__ = ("Filter", "Form", "Reader", "answer", "form_of")
+__all__ = ("Filter", "Form", "Reader", "answer", "form_of", "warned")
 
 TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 FORMAT = "meta.k8s.io/v1"
 BASE64 = re.compile(r"[A-Za-z0-9_-]*")
-INCLUDES: tuple[Include, ...] = ("None", "Metadata", "Object")
+INCLUDES: Mapping[str, Include] = {"None": "None", "Metadata": "Metadata", "Object": "Object"}
 EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter."
@@ -58,12 +59,11 @@ class Form:
         return self.accepted.kind in (PARTIAL, PARTIAL_LIST)
 
 
-def form_of(request: Request, resource: Resource, *, is_watch: bool = False) -> Form:
+def form_of(request: Request, resource: Resource, *, is_watch: bool = False, is_list: bool = False) -> Form:
     """Raises StatusError 406."""
-    accepted = negotiate(request.accept, is_custom=resource.is_custom, is_watch=is_watch)
+    accepted = negotiate(request.accept, is_custom=resource.is_custom, is_watch=is_watch, is_list=is_list)
     asked = request.query.get("includeObject") or "Metadata"
-    include = next((i for i in INCLUDES if i == asked), None)
-    if include is None:
+    if (include := INCLUDES.get(asked)) is None:
         raise bad_request(f'unrecognized includeObject value: "{asked}"')
     return Form(accepted, include, request.lean)
 
@@ -89,7 +89,7 @@ def filter_of(resource: Resource, version: Version, options: ListOptions) -> Fil
         if field in own or field == "metadata.name" or (field == "metadata.namespace" and (resource.is_namespaced or not has_words)):
             return
         if has_words:
-            raise bad_request(f"field label not supported: {field}")
+            raise bad_request(resource.strategy.unselectable.format(field))
         raise bad_request(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     fields = field_requirements(options.field_selector, check)
@@ -128,6 +128,13 @@ def answer(obj: Object, accepted: Accepted, status: int = 200, warnings: Sequenc
     return Answer(status, body, accepted.content_type, headers)
 
 
+def warned(answered: Answer, text: str) -> Answer:
+    """The answer with one more warning, before all others."""
+    others = answered.headers.get("Warning")
+    warning = f'299 - "{_quoted(text)}"'
+    return replace(answered, headers={**answered.headers, "Warning": f"{warning}, {others}" if others else warning})
+
+
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
@@ -154,6 +161,8 @@ class Reader:
         obj = await self.whole(resource, version, entry, lean=form.lean)
         if form.is_table:
             return table(resource, version, [obj], include=form.include, now=self._now(), list_meta=_table_meta(obj))
+        if form.accepted.kind == PARTIAL_LIST:
+            raise _mistaken(PARTIAL_LIST, "not a list", resource, "")
         return _partial(obj, form) if form.is_partial else obj
 
     async def whole(self, resource: Resource, version: Version, entry: Entry, *, lean: bool) -> Object:
@@ -190,6 +199,8 @@ class Reader:
             objects = [with_managers(o, e, version) for o, e in zip(objects, entries, strict=True)]
         if form.is_table:
             return table(resource, version, objects, include=form.include, now=self._now(), list_meta=meta)
+        if form.accepted.kind == PARTIAL:
+            raise _mistaken(PARTIAL, "a list", resource, "List")
         if form.is_partial:
             kind = {"kind": PARTIAL_LIST, "apiVersion": f"meta.k8s.io/{form.accepted.version}"}
             return {**kind, "metadata": meta, "items": [_partial(o, form) for o in objects]}
@@ -219,6 +230,12 @@ class Reader:
         return (revision if is_exact else current), ""
 
 
+def _mistaken(asked: str, found: str, resource: Resource, suffix: str) -> StatusError:
+    """Of a form that only lists have, or only objects."""
+    kind = "unstructured.Unstructured" if resource.is_custom else go_kind(resource.group, resource.kind)
+    return not_acceptable(f"you requested {asked}, but the requested object is {found} (*{kind}{suffix})")
+
+
 def with_managers(obj: Object, entry: Entry, version: Version) -> Object:
     """A copy of the object with metadata.managedFields."""
     managed = encode(entry.ledger.managers(version.schema))
@@ -232,7 +249,7 @@ def revision_of(text: str) -> int:
     return int(text)
 
 
-def retry_later_for(revision: int, current: int) -> Exception:
+def retry_later_for(revision: int, current: int) -> StatusError:
     """A revision that has not happened yet."""
     error = retry_later(f"Timeout: Too large resource version: {revision}, current: {current}", 1)
     error.details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}

@@ -126,10 +126,16 @@ class Strategy:
     """Whether metadata.generation counts changes of anything outside metadata and status."""
     may_create_on_update = False
     """Whether PUT of a missing object creates it."""
-    may_update_unconditionally = True
+    may_update_unconditionally = False
     """Whether PUT may come without resourceVersion."""
     returns_deleted = False
     """Whether DELETE answers the object itself even when it is gone at once."""
+    orphans = False
+    """Whether a DELETE that names no policy leaves dependents alone."""
+    orphan_warning = ""
+    """What a DELETE that names no policy is told."""
+    unselectable = "field label not supported: {}"
+    """What a field selector with another field is told."""
     name_check: Callable[[str], Sequence[str]] | None = None
     """Returns what is wrong with a name; None: DNS-1123 subdomain."""
 

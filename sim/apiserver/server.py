@@ -14,12 +14,12 @@ from sim.apiserver.builtin.registry import builtin_resources
 from sim.apiserver.custom import DefinitionStrategy
 from sim.apiserver.definitions import Definitions
 from sim.apiserver.deletes import Deleter
-from sim.apiserver.front.accept import JSON
+from sim.apiserver.front.accept import JSON, form_of_failure
 from sim.apiserver.front.discovery import Discovery
 from sim.apiserver.front.openapi import OpenApi
 from sim.apiserver.objects import Object
 from sim.apiserver.patching import Patcher
-from sim.apiserver.reading import Reader, answer
+from sim.apiserver.reading import Reader, answer, warned
 from sim.apiserver.requests import Answer, Request, Stream
 from sim.apiserver.resources import Context, Lookup, ObjectKey, Resource, Version
 from sim.apiserver.routes import Target, target_of
@@ -128,7 +128,7 @@ class ApiServer:
         try:
             return await self._route(request)
         except StatusError as error:
-            return refusal(error)
+            return refusal(error, request.accept)
         except RecursionError:
             return refusal(StatusError(400, "BadRequest", "the object is nested too deeply"))
         except Exception as error:
@@ -139,8 +139,10 @@ class ApiServer:
         target = target_of(request.path)
         if target is not None:
             found = self._served.get((target.group, target.version, target.plural))
-            if found is not None and _is_possible(target, found[0]):
-                return await self.verbs.run(request, target, *found)
+            if found is not None and _is_possible(request.method, target, found[0]):
+                answered = await self.verbs.run(request, target, *found)
+                text = found[1].deprecation
+                return warned(answered, text) if text and isinstance(answered, Answer) else answered
         discovery, openapi = self._documents_now()
         document = openapi.answer(request) or discovery.answer(request)
         return document if document is not None else discovery.missing(request.path)
@@ -154,17 +156,22 @@ class ApiServer:
         return Context(request.user, self._clock.now(), self._rng, self.lookup, is_dry_run)
 
 
-def _is_possible(target: Target, resource: Resource) -> bool:
-    """Cluster-scoped resources have no paths in namespaces; objects of others have no paths outside of them."""
+def _is_possible(method: str, target: Target, resource: Resource) -> bool:
+    """Cluster-scoped resources have no paths in namespaces; objects of others have no paths outside of them.
+
+    Nor have collections of custom resources, except to be read.
+    """
     if not resource.is_namespaced:
         return not target.namespace
+    if resource.is_custom and method not in ("GET", "HEAD", "OPTIONS"):
+        return bool(target.namespace)
     return bool(target.namespace) or not target.name
 
 
-def refusal(error: StatusError) -> Answer:
+def refusal(error: StatusError, accept: str = "") -> Answer:
     """The answer to a refused request."""
     headers = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else {}
-    plain = answer(error.body(), JSON, error.code)
+    plain = answer(error.body(), form_of_failure(accept) if accept else JSON, error.code)
     return Answer(plain.status, plain.body, plain.content_type, headers)
 
 

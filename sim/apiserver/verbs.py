@@ -3,27 +3,29 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from sim.apiserver.bodies import JSON_TYPES, checked, decoded, media_type, parsed
+from sim.apiserver.bodies import decoded, decoded_action, decoded_options, media_type
 from sim.apiserver.deletes import Deleter
 from sim.apiserver.fields.lazy import Ledger
-from sim.apiserver.objects import Object, copied
+from sim.apiserver.fitting import APPLY
+from sim.apiserver.objects import Object, as_map, copied, dig
 from sim.apiserver.options import WriteOptions, delete_options, list_options, write_options
-from sim.apiserver.patches import json_patch, merge_patch
-from sim.apiserver.patching import APPLY, Patcher, check_identity
+from sim.apiserver.owning import manager_of
+from sim.apiserver.patching import Patcher, check_identity
 from sim.apiserver.reading import Form, Reader, answer, form_of
 from sim.apiserver.requests import Answer, Request, Stream
 from sim.apiserver.resources import Context, Effect, ObjectKey, Resource, Version
 from sim.apiserver.routes import Target
-from sim.apiserver.scaling import SCALE, scale_of, scaled
-from sim.apiserver.status import StatusError, bad_request, forbidden, method_not_allowed, not_found
+from sim.apiserver.scaling import Scaler, scale_of
+from sim.apiserver.status import StatusError, bad_request, forbidden, method_not_allowed, not_found, qualified
 from sim.apiserver.storage import Author, Entry, Storage
 from sim.apiserver.watching import Watches
-from sim.apiserver.writes import Result, Work, Writer, manager_of
+from sim.apiserver.writes import Result, Work, Writer
 
 __all__ = ("Verbs",)
 
 ContextOf = Callable[[Request, bool], Context]
 KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -44,31 +46,48 @@ class Verbs:
         self._reader = reader
         self._writer = writer
         self._patcher = patcher
+        self._scaler = Scaler(writer, patcher)
         self._deleter = deleter
         self._watches = watches
         self._context_of = context_of
 
     async def run(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer | Stream:
         """Raises StatusError."""
-        if target.subresource and not _has(resource, version, target.subresource):
-            raise missing_subresource()
+        self._check_path(request, target, resource, version)
         match request.method:
-            case "GET" | "HEAD" if target.subresource in resource.actions:
-                raise method_not_allowed()
             case "GET" | "HEAD" if target.name and not target.is_watch:
                 return await self._get(request, target, resource, version)
             case "GET" | "HEAD":
                 return await self._list(request, target, resource, version)
             case "POST":
                 return await self._post(request, target, resource, version)
-            case "PUT" if target.name:
+            case "PUT":
                 return await self._put(request, target, resource, version)
-            case "PATCH" if target.name:
+            case "PATCH":
                 return await self._patch(request, target, resource, version)
-            case "DELETE" if not target.subresource:
-                return await self._delete(request, target, resource, version)
             case _:
-                raise method_not_allowed()
+                return await self._delete(request, target, resource, version)
+
+    def _check_path(self, request: Request, target: Target, resource: Resource, version: Version) -> None:
+        """Raises StatusError where there is nothing or not this verb. Custom resources have a handler of their own, with its own words."""
+        method = request.method
+        if target.subresource and not _has(resource, version, target.subresource):
+            raise not_found(resource.group, resource.plural, target.name) if resource.is_custom else missing_subresource()
+        if resource.is_custom:
+            if method not in METHODS:
+                raise unsupported(resource, "")
+            if method in ("PUT", "PATCH") and not target.name:
+                raise bad_request("name must be provided")
+            if method == "DELETE" and target.subresource:
+                raise unsupported(resource, "delete")
+        elif (
+            method not in METHODS
+            or method == "HEAD"
+            or (method == "GET" and target.subresource in resource.actions)
+            or (method in ("PUT", "PATCH") and (not target.name or target.subresource in resource.actions))
+            or (method == "DELETE" and target.subresource)
+        ):
+            raise method_not_allowed()
 
     async def _get(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
         form = form_of(request, resource)
@@ -89,7 +108,7 @@ class Verbs:
         if target.name:
             query["fieldSelector"] = f"metadata.name={target.name}"
         options = list_options(query)
-        form = form_of(request, resource, is_watch=options.is_watch)
+        form = form_of(request, resource, is_watch=options.is_watch, is_list=True)
         if options.is_watch:
             return Stream(self._watches.open(resource, version, target.namespace, options, form), form.accepted.content_type)
         return answer(await self._reader.list(resource, version, target.namespace, options, form), form.accepted)
@@ -117,24 +136,24 @@ class Verbs:
         _check_namespace(obj, target.namespace)
         if resource.review is not None:
             return answer(resource.review(work.ctx, obj), form.accepted, 201)
-        self._check_namespace_is_open(work)
+        self._check_namespace_is_open(work, obj)
         result = await self._writer.create(work, obj)
         return await self._written(work, result, form)
 
     async def _delegated(self, request: Request, target: Target, resource: Resource) -> Answer:
         """A POST to the collection that means a subresource of another resource."""
         assert resource.delegate is not None  # noqa: S101 - asked before
-        body, _ = parsed(request)
-        if not (body.get("metadata") or {}).get("name"):
-            raise bad_request("Name parameter required.")
         plural, subresource = resource.delegate
         owner = next(t.resource for t in self._storage.tables() if t.resource.place == (resource.group, plural))
-        named = replace(target, plural=plural, name=(body.get("metadata") or {}).get("name", ""), subresource=subresource)
+        name = dig(decoded_action(request, owner, subresource), "metadata", "name")
+        if not name:
+            raise bad_request("Name parameter required.")
+        named = replace(target, plural=plural, name=name, subresource=subresource)
         return await self._act(request, named, owner, owner.versions[0])
 
     async def _act(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
         work = self._work(request, target, resource, version)
-        body, _ = parsed(request)
+        body = decoded_action(request, resource, target.subresource)
         table = self._storage.table(resource)
         old = table.entries.get(work.key)
         if old is None:
@@ -145,14 +164,16 @@ class Verbs:
         if old is None:
             raise not_found(resource.group, resource.plural, target.name)
         effect = resource.actions[target.subresource](work.ctx, old.obj, body)
-        self._also(work, effect)
-        if effect.changed is not None:
-            self._writer.settle(work, old, effect.changed)
-        if effect.delete_options is not None:
-            options = delete_options({}, effect.delete_options)
+        options = delete_options({}, effect.delete_options) if effect.delete_options is not None else None
+        if options is not None:
+            self._deleter.check(work, old, options)
             if options.is_dry_run:
                 work.ctx = replace(work.ctx, is_dry_run=True)
-            await self._deleter.delete(work, options)
+        self._also(work, effect)
+        if effect.changed is not None:
+            self._writer.settle(work, old, effect.changed, old.ledger)
+        if options is not None:
+            await self._deleter.delete(work, replace(options, resource_version=None))
         return answer(effect.answer, form_of(request, resource).accepted, effect.status)
 
     def _also(self, work: Work, effect: Effect) -> None:
@@ -162,7 +183,8 @@ class Verbs:
             key = ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
             old = table.entries.get(key) if table is not None else None
             if table is not None and old is not None:
-                self._writer.settle(replace(work, resource=table.resource, version=table.resource.versions[0], key=key), old, obj)
+                also = replace(work, resource=table.resource, version=table.resource.versions[0], key=key)
+                self._writer.settle(also, old, obj, old.ledger)
 
     async def _put(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
         work = self._work(request, target, resource, version)
@@ -173,7 +195,7 @@ class Verbs:
         _check_namespace(obj, target.namespace)
         check_identity(work, obj)
         if work.key not in self._storage.table(resource).entries and resource.strategy.may_create_on_update and not target.subresource:
-            self._check_namespace_is_open(work)
+            self._check_namespace_is_open(work, obj)
             return await self._written(work, await self._writer.create(work, obj), form)
         obj = await self._patcher.converted(work, obj)
 
@@ -188,33 +210,19 @@ class Verbs:
         if target.subresource == "scale":
             return await self._scale(request, work, form)
         if media_type(request.content_type) == APPLY and work.key not in self._storage.table(resource).entries:
-            self._check_namespace_is_open(work)
+            self._check_namespace_is_open(work, {"metadata": {"name": target.name}})
         return await self._written(work, await self._patcher.patch(work, request), form)
 
     async def _scale(self, request: Request, work: Work, form: Form) -> Answer:
         """PUT or PATCH of a Scale."""
         scale = work.version.scale
         assert scale is not None  # noqa: S101 - _has said so
-        retries = 5 if request.method == "PATCH" else 0
-        patch = self._patcher.body(request) if request.method == "PATCH" else None
-
-        async def change(old: Entry) -> tuple[Object, Ledger | None]:
-            current = await self._patcher.current(work, old)
-            if patch is None:
-                wanted, work.warnings = decoded(request, SCALE, SCALE.versions[0], work.options.validation)
-            else:
-                shown = scale_of(current, scale, work.resource)
-                wanted = copied(json_patch(shown, patch) if isinstance(patch, list) else merge_patch(shown, patch))
-                wanted, work.warnings = checked(wanted, SCALE, SCALE.versions[0], work.options.validation, [])
-            return await self._patcher.converted(work, scaled(current, scale, wanted, work.key.name)), None
-
-        result = await self._writer.update(work, change, retries=retries)
+        result = await self._scaler.write(work, request)
         obj = await self._reader.whole(work.resource, work.version, result.entry, lean=True)
         return answer(scale_of(obj, scale, work.resource), form.accepted, 200, work.warnings)
 
     async def _delete(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
-        body = self._delete_body(request)
-        options = delete_options(request.query, body)
+        options = delete_options(request.query, decoded_options(request))
         form = form_of(request, resource)
         author = Author(request.user.name, request.user_agent, "delete", "", manager_of(WriteOptions(), request))
         context = self._context_of(request, options.is_dry_run)
@@ -231,24 +239,20 @@ class Verbs:
     async def _delete_collection(self, request: Request, target: Target, work: Work, form: Form) -> Answer:
         if "deletecollection" not in work.resource.verbs or (work.resource.is_namespaced and not target.namespace):
             raise method_not_allowed()
-        options = delete_options(request.query, self._delete_body(request))
+        options = delete_options(request.query, decoded_options(request))
         plain = replace(form, lean=False)
         listed = await self._reader.list(work.resource, work.version, target.namespace, list_options(request.query), plain)
         items: list[Object] = listed.get("items") or []
         for item in items:
             key = ObjectKey(target.namespace, item["metadata"]["name"])
             await self._deleter.delete(replace(work, key=key), options)
-        return answer(listed, form.accepted)
-
-    @staticmethod
-    def _delete_body(request: Request) -> Object | None:
-        return parsed(request, JSON_TYPES)[0] if request.body.strip() else None
+        return answer(listed, form.accepted, 200, list(dict.fromkeys(work.warnings)))
 
     async def _written(self, work: Work, result: Result, form: Form) -> Answer:
         obj = await self._reader.shown(work.resource, work.version, result.entry, form)
         return answer(obj, form.accepted, 201 if result.is_created else 200, work.warnings)
 
-    def _check_namespace_is_open(self, work: Work) -> None:
+    def _check_namespace_is_open(self, work: Work, obj: Object) -> None:
         """New objects need a namespace that is there and stays."""
         if not work.resource.is_namespaced:
             return
@@ -258,7 +262,7 @@ class Verbs:
             raise not_found("", "namespaces", name)
         if namespace["metadata"].get("deletionTimestamp"):
             why = f"unable to create new content in namespace {name} because it is being terminated"
-            error = forbidden(work.resource.group, work.resource.plural, work.key.name, why)
+            error = forbidden(work.resource.group, work.resource.plural, obj["metadata"].get("name") or "", why)
             message = f"namespace {name} is being terminated"
             error.details["causes"] = [{"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}]
             raise error
@@ -277,12 +281,18 @@ def missing_subresource() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
+def unsupported(resource: Resource, verb: str) -> StatusError:
+    """A verb that custom resources do not have."""
+    details = {"group": resource.group, "kind": resource.plural}
+    message = f'{verb} is not supported on resources of kind "{qualified(resource.plural, resource.group)}"'
+    return StatusError(405, "MethodNotAllowed", message, details)
+
+
 def _check_namespace(obj: Object, namespace: str) -> None:
-    metadata = obj.get("metadata")
-    if not isinstance(metadata, dict):
+    fields = as_map(obj.get("metadata"))
+    if fields is None:
         obj["metadata"] = {}
         return
-    fields: Object = metadata
     if namespace and fields.get("namespace", namespace) not in ("", None, namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if namespace:

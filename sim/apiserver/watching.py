@@ -15,7 +15,7 @@ from sim.apiserver.options import ListOptions
 from sim.apiserver.reading import Filter, Form, filter_of, retry_later_for, revision_of, with_managers
 from sim.apiserver.resources import Resource, Version
 from sim.apiserver.status import StatusError, gone
-from sim.apiserver.storage import Change, Compacted, Entry, Storage
+from sim.apiserver.storage import Change, Compacted, Entry, Storage, buried
 from sim.apiserver.versions import Converter
 
 __all__ = ("Watches",)
@@ -130,7 +130,7 @@ class Watches:
         key = kind, subject.cache_key
         line = change.lines.get(key)
         if line is None:
-            entry = change.new if now else _buried(change)
+            entry = change.new if now else buried(change.old, change.revision) if change.old is not None else None
             assert entry is not None  # noqa: S101 - it was or is there
             line = change.lines[key] = await self._event(kind, subject, entry)
         return line
@@ -215,14 +215,6 @@ class _Feed:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-
-def _buried(change: Change) -> Entry | None:
-    """The last state before a deletion or before it left the selection, at the revision of that."""
-    if change.old is None:
-        return None
-    obj = change.old.obj
-    return Entry({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(change.revision)}}, change.old.ledger, change.revision)
 
 
 def _line(kind: str, obj: Object) -> bytes:

@@ -8,7 +8,7 @@ from api.fielderrors import FieldError, duplicate, forbidden, invalid, not_suppo
 from api.quantity import nano
 from sim.apiserver.builtin.amounts import canonical_resources
 from sim.apiserver.builtin.base import Builtin
-from sim.apiserver.builtin.names import namespace_name, qualified, subdomain_name
+from sim.apiserver.builtin.names import plain_label_name, qualified, subdomain_name
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context
@@ -37,7 +37,7 @@ _INFO: Final = (
 class NamespaceStrategy(Builtin):
     """Namespaces: spec.finalizers hold one that is being deleted."""
 
-    name_check = staticmethod(namespace_name)
+    name_check = staticmethod(plain_label_name)
 
     def fill(self, obj: Object) -> None:
         metadata = obj["metadata"]
@@ -50,6 +50,8 @@ class NamespaceStrategy(Builtin):
             finalizers.append("kubernetes")
         obj["spec"] = {"finalizers": finalizers}
         obj["status"] = {"phase": "Active"}
+        # Of a generated name nobody knew when defaults were filled in.
+        self.fill(obj)
 
     def prepare_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> None:
         if subresource == "finalize":
@@ -80,6 +82,7 @@ class NamespaceStrategy(Builtin):
         return {"status.phase": part(obj, "status").get("phase", "")}
 
     def prepare_delete(self, ctx: Context, obj: Object) -> None:
+        obj["metadata"].pop("deletionGracePeriodSeconds", None)
         obj["status"] = {**part(obj, "status"), "phase": "Terminating"}
 
     def validate_delete(self, ctx: Context, obj: Object) -> None:

@@ -1,5 +1,6 @@
 """Jobs and cron jobs."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from api.fielderrors import FieldError, invalid, not_supported, required
@@ -19,6 +20,10 @@ __all__ = ("CronJobStrategy", "JobStrategy")
 _UID: Final = "batch.kubernetes.io/controller-uid"
 _NAME: Final = "batch.kubernetes.io/job-name"
 _COUNTS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
+_ORPHANED: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _FIXED: Final = ("completions", "selector", "completionMode")
 _PLACEMENT: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
@@ -27,6 +32,9 @@ _PLACEMENT: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGates
 class JobStrategy(Generational):
     """Jobs: the server makes their selector."""
 
+    orphans = True
+    orphan_warning = _ORPHANED
+    unselectable = 'field label "{}" not supported for Job'
     name_check = staticmethod(subdomain_name)
 
     def fill(self, obj: Object) -> None:
@@ -55,8 +63,7 @@ class JobStrategy(Generational):
         template: Object = spec["template"]
         inner = part(template, "metadata")
         spec["template"] = {**template, "metadata": {**inner, "labels": {**part(inner, "labels"), **added}}}
-        if metadata.get("labels"):
-            metadata["labels"] = {**metadata["labels"], **added}
+        metadata["labels"] = {**part(metadata, "labels"), **added}
         selector = part(spec, "selector")
         spec["selector"] = {**selector, "matchLabels": {**part(selector, "matchLabels"), _UID: uid}}
 
@@ -88,6 +95,9 @@ class JobStrategy(Generational):
         if _fixed_part(spec["template"], was) != _fixed_part(was["template"], was):
             out.append(invalid_whole("spec.template.spec", go_spec(spec["template"]["spec"]), "field is immutable"))
         return out
+
+    def selectable_fields(self, obj: Object) -> Mapping[str, str]:
+        return {"status.successful": str(part(obj, "status").get("succeeded", 0))}
 
 
 class CronJobStrategy(Generational):

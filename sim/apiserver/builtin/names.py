@@ -16,8 +16,8 @@ __all__ = (
     "bad_value",
     "config_key_problems",
     "label_name",
-    "namespace_name",
     "path_segment",
+    "plain_label_name",
     "port_name_problems",
     "qualified",
     "subdomain_name",
@@ -44,13 +44,13 @@ def subdomain_name(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def label_name(name: str) -> tuple[str, ...]:
-    """Names that become DNS labels: containers, volumes, services."""
+    """Names that become DNS labels: containers, volumes."""
     out = ("must be no more than 63 characters",) if len(name) > 63 else ()
     return out if LABEL.fullmatch(name) else (*out, LABEL_TEXT)
 
 
-def namespace_name(name: str) -> tuple[str, ...]:
-    """Names of namespaces."""
+def plain_label_name(name: str) -> tuple[str, ...]:
+    """Names of namespaces and services."""
     return ("must not contain dots",) if "." in name else label_name(name)
 
 

@@ -42,20 +42,29 @@ def bind(ctx: Context, pod: Object, binding: Object) -> Effect:
 
 
 def evict(ctx: Context, pod: Object, eviction: Object) -> Effect:
-    """Deletes a pod where its disruption budget allows it. Raises StatusError."""
+    """Deletes a pod, marked as disrupted, where its disruption budget allows it. Raises StatusError."""
     metadata: Object = pod["metadata"]
     if part(eviction, "metadata").get("name") != metadata["name"]:
         raise bad_request("name in URL does not match name in Eviction object")
     options: Object = {**part(eviction, "deleteOptions")}
+    condition: Object = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": timestamp(ctx.now),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    marked: Object = {**pod, "status": with_condition(pod["status"], condition)}
     if metadata.get("deletionTimestamp") or pod["status"].get("phase") in ("Succeeded", "Failed", "Pending"):
-        return Effect(dict(_SUCCESS), delete_options=options)
+        return Effect(dict(_SUCCESS), changed=marked, delete_options=options)
     budgets = _budgets(ctx, metadata)
     if len(budgets) > 1:
         raise StatusError(500, "", _SEVERAL)
     spent: tuple[tuple[str, str, Object], ...] = ()
     if budgets and not _is_free(pod, budgets[0]):
         spent = (("policy", "poddisruptionbudgets", _spend(ctx, budgets[0], metadata["name"])),)
-    return Effect(dict(_SUCCESS), delete_options=options, others=spent)
+    return Effect(dict(_SUCCESS), changed=marked, delete_options=options, others=spent)
 
 
 def _check_preconditions(given: Object, metadata: Object) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from api.fielderrors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from sim.apiserver.builtin.base import Builtin
-from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, label_name, port_name_problems
+from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, plain_label_name, port_name_problems
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context
@@ -30,7 +30,7 @@ _ADDRESSING: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy",
 class ServiceStrategy(Builtin):
     """Services."""
 
-    name_check = staticmethod(label_name)
+    name_check = staticmethod(plain_label_name)
 
     def fill(self, obj: Object) -> None:
         spec: Object = {**(obj.get("spec") or {})}

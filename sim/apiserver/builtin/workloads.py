@@ -154,6 +154,11 @@ class DeploymentStrategy(Workload):
 
     def prepare_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> None:
         super().prepare_update(ctx, obj, old, subresource)
+        if subresource == "status":
+            metadata: Object = obj["metadata"]
+            metadata.pop("labels", None)
+            if "labels" in old["metadata"]:
+                metadata["labels"] = old["metadata"]["labels"]
         if subresource == "status" and (conditions := items(part(obj, "status"), "conditions")):
             filled = [{"lastUpdateTime": None, "lastTransitionTime": None, **c} for c in conditions]
             obj["status"] = {**obj["status"], "conditions": filled}
@@ -276,6 +281,7 @@ class ControllerStrategy(Workload):
 
     empty_status: Mapping[str, Any] = {"replicas": 0}
     is_selector_fixed = False
+    orphans = True
 
     def fill(self, obj: Object) -> None:
         spec: Object = {**(obj.get("spec") or {})}

@@ -6,7 +6,7 @@ from typing import Final
 
 from sim.apiserver.status import StatusError, not_acceptable
 
-__all__ = ("DISCOVERY", "JSON", "JSON_TYPE", "OBJECTS", "YAML_TYPE", "Accepted", "negotiate")
+__all__ = ("DISCOVERY", "JSON", "JSON_TYPE", "OBJECTS", "YAML_TYPE", "Accepted", "form_of_failure", "negotiate")
 
 JSON_TYPE: Final = "application/json"
 YAML_TYPE: Final = "application/yaml"
@@ -34,13 +34,27 @@ class Accepted:
 
 
 JSON: Final = Accepted(JSON_TYPE)
+NOTHING: Final = frozenset[tuple[str, str, str]]()
+
+
+def form_of_failure(accept: str) -> Accepted:
+    """The form of a Status: what was asked for as it is, else JSON."""
+    try:
+        return negotiate(accept, NOTHING)
+    except StatusError:
+        return JSON
 
 
 @lru_cache(maxsize=256)
 def negotiate(
-    accept: str, transforms: frozenset[tuple[str, str, str]] = OBJECTS, *, is_custom: bool = False, is_watch: bool = False
+    accept: str,
+    transforms: frozenset[tuple[str, str, str]] = OBJECTS,
+    *,
+    is_custom: bool = False,
+    is_watch: bool = False,
+    is_list: bool = False,
 ) -> Accepted:
-    """The first acceptable clause by weight, then order; an empty header takes JSON.
+    """The first acceptable clause by weight, then order; an empty header takes JSON. `is_list`: of a collection, watched or not.
 
     Raises StatusError (406). Protobuf is not offered: a client that takes nothing else gets the refusal. `is_custom`: custom resources
     word it differently.
@@ -57,7 +71,7 @@ def negotiate(
         wanted = (parameters.get("as", ""), parameters.get("g", ""), parameters.get("v", ""))
         if wanted in transforms:
             return Accepted(found, wanted[0], wanted[2])
-    raise _refusal({media for media, _ in clauses}, transforms is DISCOVERY, is_custom=is_custom, is_watch=is_watch)
+    raise _refusal({media for media, _ in clauses}, is_custom=is_custom, is_watch=is_watch, is_list=is_list)
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
@@ -81,12 +95,14 @@ def _match(media: str, is_watch: bool) -> str | None:
     return YAML_TYPE if media == YAML_TYPE and not is_watch else None
 
 
-def _refusal(media: set[str], is_discovery: bool, *, is_custom: bool, is_watch: bool) -> StatusError:
+def _refusal(media: set[str], *, is_custom: bool, is_watch: bool, is_list: bool) -> StatusError:
     """Built-in resources refuse at the route what no media type of theirs matches, everything else is refused at negotiation."""
     plain = [JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE]
     streams = [f"{JSON_TYPE};stream=watch", f"{PROTOBUF_TYPE};stream=watch"]
     if is_custom or media & {*plain, "*/*", "application/*"}:
         offered = streams if is_watch and not is_custom else plain
         return not_acceptable(f"only the following media types are accepted: {', '.join(offered)}")
-    offered = plain if is_discovery else plain + streams
-    return not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}")
+    offered = plain + streams if is_list else plain
+    error = not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}")
+    error.shows_details = True
+    return error

@@ -86,7 +86,7 @@ class Discovery:
         document = self._document(path)
         if document is None:
             return None
-        if request.method not in ("GET", "HEAD"):
+        if request.method != "GET":
             raise method_not_allowed()
         accepted = negotiate(request.accept, DISCOVERY)
         is_aggregated = accepted.kind != "" and path in ("/api", "/apis")

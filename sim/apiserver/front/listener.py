@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -26,6 +27,8 @@ Handle = Callable[[Request], Awaitable[Answer | Stream]]
 
 MAX_BODY: Final = 3 * 1024 * 1024
 MAX_HEAD: Final = 1024 * 1024
+BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|;")
+"""What makes Go drop a parameter."""
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 # Readable without credentials, as the roles of a new cluster allow.
 PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
@@ -174,11 +177,15 @@ class Listener:
 
 
 def _query(text: str) -> dict[str, str]:
-    """Decoded parameters; of repeated ones the first counts."""
+    """Decoded parameters; of repeated ones the first counts. What cannot be decoded is as good as absent."""
     found: dict[str, str] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
+    for name, value in parse_qsl(text if BAD_ESCAPE.search(text) is None else _decodable(text), keep_blank_values=True):
         found.setdefault(name, value)
     return found
+
+
+def _decodable(text: str) -> str:
+    return "&".join(pair for pair in text.split("&") if BAD_ESCAPE.search(pair) is None)
 
 
 def _response(answer: Answer) -> web.Response:
