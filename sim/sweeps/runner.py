@@ -1,5 +1,6 @@
 """Runs one scenario with one seed and one list of faults, and says what broke first."""
 
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -68,6 +69,7 @@ def run_scenario(setup: Setup, name: str, seed: int | None, faults: Sequence[Fau
 
     Never raises for what the program under test does.
     """
+    gc.collect()  # the run before is garbage by now, and during a run nothing is collected
     scenario, result = SCENARIOS[name], Result()
     setup = replace(setup, nodes=pool(scenario.nodes), behaviour=PODS)
     number = 0 if seed is None else seed
