@@ -398,7 +398,7 @@ async def test_when_it_is_left_the_sockets_of_ended_streams_are_closed(tls: bool
     opened = Transport._open
 
     async def note(self: Transport, *arguments: Any) -> Any:
-        stream = await opened(self, *arguments)
+        stream: Any = await opened(self, *arguments)
         connection = stream._response.connection
         assert connection is not None
         assert connection.transport is not None
