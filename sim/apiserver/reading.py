@@ -300,9 +300,10 @@ def _parse_token(token: str) -> tuple[int, str]:
         raise _bad_token(f"incorrect encoded start resourceVersion (version {content.v})")
     if not content.start:
         raise _bad_token(f"encoded start key empty (version {content.v})")
-    if posixpath.normpath(f"/{content.start}") != f"/{content.start}":
+    start = content.start.removeprefix("/")
+    if posixpath.normpath(f"/{start}") != f"/{start}":
         raise _bad_token(content.start)
-    return content.rv, content.start.removesuffix("\0")
+    return content.rv, start.removesuffix("\0")
 
 
 def _bad_token(why: str) -> StatusError:

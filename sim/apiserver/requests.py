@@ -33,6 +33,7 @@ class Request:
     user_agent: str = ""
     user: User = ADMIN
     lean: bool = False
+    if_none_match: str = ""
 
 
 @dataclass(frozen=True, slots=True)

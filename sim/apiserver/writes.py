@@ -287,7 +287,7 @@ class Writer:
     @staticmethod
     def _refuse(work: Work, name: str, errors: list[FieldError]) -> None:
         if errors:
-            raise invalid_status(work.resource.group, work.resource.kind, name, errors)
+            raise invalid_status(work.resource.place[0], work.resource.kind, name, errors)
 
     def _schema(self, work: Work) -> Schema:
         if work.resource.is_custom or work.version.name == work.resource.storage:

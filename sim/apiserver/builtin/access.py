@@ -130,10 +130,13 @@ def _refused(path: str, value: object, text: str) -> Exception:
 def _access(ctx: Context, obj: Object) -> Object:
     """SelfSubjectAccessReview."""
     spec = part(obj, "spec")
-    if ("resourceAttributes" in spec) == ("nonResourceAttributes" in spec):
+    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and other is not None:
+        shown = {"Path": other.get("path", ""), "Verb": other.get("verb", "")}
+        raise _refused("spec.nonResourceAttributes", shown, "cannot be specified in combination with resourceAttributes")
+    if resource is None and other is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        value = spec.get("resourceAttributes")
-        raise _refused("spec.resourceAttributes", value, text)
+        raise _refused("spec.resourceAttributes", None, text)
     return _answered(obj, {"allowed": True})
 
 

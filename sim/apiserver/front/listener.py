@@ -142,6 +142,7 @@ class Listener:
                 ",".join(headers.getall("Accept", ())),
                 headers.get("User-Agent", ""),
                 user,
+                if_none_match=headers.get("If-None-Match", ""),
             )
         )
         return await self._stream(incoming, answer) if isinstance(answer, Stream) else _response(answer)

@@ -45,6 +45,9 @@ class OpenApi:
             for version in resource.versions:
                 if version.is_served:
                     self._listed.setdefault(_place(resource.group, version.name), []).append((resource, version))
+        groups = {r.group for r in resources if r.group and not r.is_custom}
+        self._roots = frozenset({"api", "apis", "version", *(f"apis/{group}" for group in groups)})
+        """Places of discovery."""
         self._made: dict[str, tuple[bytes, str]] = {}
 
     def answer(self, request: Request) -> Answer | None:
@@ -58,30 +61,33 @@ class OpenApi:
         if request.path == INDEX:
             return Answer(200, self._index(), "text/plain; charset=utf-8")
         place = request.path.removeprefix(f"{INDEX}/")
-        if place not in self._listed:
+        if place not in self._listed and place not in self._roots:
             return Answer(404, b"")
         if not _takes_json(request.accept):
             return Answer(406, b"", headers={"Vary": "Accept"})
         body, digest = self._document(place)
         if request.query.get("hash", digest) != digest:
             return Answer(301, b"", headers={"Location": _address(place, digest)})
-        return Answer(200, body, headers={"Cache-Control": FOREVER, "ETag": f'"{digest}"', "Vary": "Accept"})
+        headers = {"Cache-Control": FOREVER, "ETag": f'"{digest}"', "Vary": "Accept"}
+        known = [one.strip().removeprefix("W/") for one in request.if_none_match.split(",")]
+        return Answer(304, b"", headers=headers) if headers["ETag"] in known else Answer(200, body, headers=headers)
 
     def _index(self) -> bytes:
-        addresses = {place: {"serverRelativeURL": _address(place, self._document(place)[1])} for place in sorted(self._listed)}
+        places = sorted({*self._listed, *self._roots})
+        addresses = {place: {"serverRelativeURL": _address(place, self._document(place)[1])} for place in places}
         return msgspec.json.encode({"paths": addresses})
 
     def _document(self, place: str) -> tuple[bytes, str]:
         """Body and hash."""
         made = self._made.get(place)
         if made is None:
-            listed = self._listed[place]
+            listed = self._listed.get(place, [])
             # Built-in documents depend on nothing but which kinds are served, so all servers of a process share them.
             is_shared = not any(resource.is_custom for resource, _ in listed)
             key = (place, tuple(resource.plural for resource, _ in listed))
             made = _SHARED.get(key) if is_shared else None
             if made is None:
-                body = msgspec.json.encode(_spec(listed))
+                body = msgspec.json.encode(_spec(listed) if listed else _root(place))
                 made = body, hashlib.sha512(body).hexdigest().upper()
             if is_shared:
                 _SHARED[key] = made
@@ -142,6 +148,13 @@ def _spec(listed: Listed) -> Object:
         paths |= _paths(resource, served, names.get(resource.kind, ""))
     info = {"title": TITLE, "version": VERSION}
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
+
+
+def _root(place: str) -> Object:
+    """The document of a path that says what is served."""
+    operation = {"operationId": f"get_{place.replace('/', '_')}", "responses": {"200": {"description": "OK"}}}
+    info = {"title": TITLE, "version": VERSION}
+    return {"openapi": "3.0.0", "info": info, "paths": {f"/{place}/": {"get": operation}}, "components": {"schemas": {}}}
 
 
 def _kinds(schema: Object, group: str, version: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from api.quantity import QuantityError, nano
 from sim.apiserver.objects import Object
 from sim.apiserver.schema.builtin import object_meta
 from sim.apiserver.schema.formats import FORMATS
+from sim.apiserver.schema.gotimes import time_problem
 from sim.apiserver.schema.model import Schema
 from sim.apiserver.schema.openapi import QUANTITY
 
@@ -140,9 +141,8 @@ def _quantity(value: Any) -> str:
 
 
 def _text(value: str, schema: Schema) -> str:
-    if schema.format == "date-time" and not FORMATS["datetime"](value):
-        layout = "2006-01-02T15:04:05.000000Z07:00" if schema.name == "MicroTime" else "2006-01-02T15:04:05Z07:00"
-        return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
+    if schema.format == "date-time":
+        return time_problem(value, is_micro=schema.name == "MicroTime")
     if schema.format == "byte" and not FORMATS["byte"](value):
         return f"illegal base64 data at input byte {_first_odd(value)}"
     return ""
