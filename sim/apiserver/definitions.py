@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Protocol
 
 from sim.apiserver import metadata as meta
-from sim.apiserver.custom import accepted, is_established, resource_of
-from sim.apiserver.objects import Object
+from sim.apiserver.custom import accepted, emptied, is_established, resource_of, terminating
+from sim.apiserver.objects import Object, copied
 from sim.apiserver.resources import ObjectKey, Resource
+from sim.apiserver.schema.fields import fill_defaults, prune
 from sim.apiserver.storage import Author, Change, Entry, Storage
 
 __all__ = ("CLEANUP", "Definitions", "Host")
@@ -53,6 +54,9 @@ class Definitions:
         elif current is not change.new:
             return  # a later change will be told
         elif current.obj["metadata"].get("deletionTimestamp"):
+            if (leaving := terminating(current.obj, meta.timestamp(self._now()))) is not current.obj:
+                self._write(change.resource, current, leaving)
+                return
             self._empty(name)
             self._finish(name)
         else:
@@ -69,6 +73,21 @@ class Definitions:
         elif is_established(wanted):
             resource = self._served[entry.obj["metadata"]["name"]] = resource_of(wanted)
             self._host.serve(resource)
+            self._reread(resource)
+
+    def _reread(self, resource: Resource) -> None:
+        """Objects that are stored show what the schema of today makes of them, without being written."""
+        table = self._storage.table(resource)
+        schemas = {resource.api_version(v.name): v.schema for v in resource.versions}
+        for key, entry in list(table.entries.items()):
+            schema = schemas.get(entry.obj["apiVersion"])
+            if schema is None:
+                continue
+            obj = copied(entry.obj)
+            prune(obj, schema)
+            fill_defaults(obj, schema)
+            if obj != entry.obj:
+                table.put(key, Entry(obj, entry.ledger, entry.revision))
 
     def _empty(self, name: str) -> None:
         """Deletes all objects of a definition that is being deleted; those with finalizers go when these are removed."""
@@ -93,12 +112,11 @@ class Definitions:
         resource = self._served.get(name)
         if resource is not None and self._storage.table(resource).entries:
             return
-        finalizers = [f for f in entry.obj["metadata"].get("finalizers", []) if f != CLEANUP]
-        if finalizers:
-            metadata = {**entry.obj["metadata"], "finalizers": finalizers}
-            if metadata != entry.obj["metadata"]:
-                self._write(table.resource, entry, {**entry.obj, "metadata": metadata})
-        else:
+        finalizers: list[str] = entry.obj["metadata"].get("finalizers", [])
+        if CLEANUP in finalizers and len(finalizers) > 1:
+            metadata = {**entry.obj["metadata"], "finalizers": [f for f in finalizers if f != CLEANUP]}
+            self._write(table.resource, entry, {**emptied(entry.obj, meta.timestamp(self._now())), "metadata": metadata})
+        elif not finalizers or CLEANUP in finalizers:
             self._storage.commit(table.resource, ObjectKey("", name), None, entry.ledger, AUTHOR)
 
     def _withdraw(self, name: str) -> None:

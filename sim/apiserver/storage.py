@@ -12,7 +12,7 @@ from sim.apiserver.fields.lazy import Ledger
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import ObjectKey, Resource
 
-__all__ = ("HISTORY", "Author", "Change", "Compacted", "Entry", "Storage", "Table", "buried")
+__all__ = ("HISTORY", "Author", "Change", "Compacted", "Entry", "Storage", "Table", "buried", "is_ending")
 
 HISTORY = 20_000
 """Changes of one resource that can still be watched from, before the oldest tenth is compacted."""
@@ -199,6 +199,13 @@ def buried(entry: Entry, revision: int) -> Entry:
     """The last state of an object, at the revision of its deletion."""
     obj = entry.obj
     return Entry({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}, entry.ledger, revision)
+
+
+def is_ending(storage: Storage, resource: Resource) -> bool:
+    """Whether the definition of a custom resource is being deleted."""
+    definitions = storage.find("apiextensions.k8s.io", "customresourcedefinitions")
+    entry = definitions.entries.get(ObjectKey("", f"{resource.plural}.{resource.group}")) if definitions is not None else None
+    return entry is not None and "deletionTimestamp" in entry.obj["metadata"]
 
 
 def void(value: object) -> None:

@@ -20,9 +20,9 @@ from sim.apiserver.owning import reset_of
 from sim.apiserver.resources import Context, ObjectKey, Resource, Version
 from sim.apiserver.schema.fields import fill_defaults, prune
 from sim.apiserver.schema.model import Schema
-from sim.apiserver.status import StatusError, already_exists, conflict, not_found
+from sim.apiserver.status import StatusError, already_exists, conflict, forbidden, not_found
 from sim.apiserver.status import invalid as invalid_status
-from sim.apiserver.storage import Author, Entry, Storage
+from sim.apiserver.storage import Author, Entry, Storage, is_ending
 from sim.apiserver.versions import Converter
 
 __all__ = ("Admission", "Attributes", "Result", "Work", "Writer", "stale")
@@ -31,6 +31,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 FOLDERS = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints", "ingresses": "ingress"}
 """Resources that are stored under another name."""
 GENERATED_TRIES = 8
+ENDING = "create not allowed while custom resource definition is terminating"
 UINT64 = 2**64
 DIGITS = re.compile(r"[0-9]+")
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -136,6 +137,8 @@ class Writer:
         self._refuse(work, metadata.get("name", ""), [*errors, *strategy.validate_create(ctx, obj)])
         await self._validate(work, obj, None)
         key = work.key = ObjectKey(work.key.namespace, metadata["name"])
+        if resource.is_custom and is_ending(self._storage, resource):
+            raise forbidden(resource.group, resource.plural, key.name, ENDING)
         obj = await self._stored(work, obj)
         if (taken := self._storage.table(resource).entries.get(key)) is not None:
             error = already_exists(resource.group, resource.plural, key.name)

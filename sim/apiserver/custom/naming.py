@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sim.apiserver.objects import Object, dig
 
-__all__ = ("accepted", "is_established")
+__all__ = ("accepted", "emptied", "is_established", "terminating")
 
 _ORDER: Final = (("plural", "PluralConflict"), ("singular", "SingularConflict"), ("shortNames", "ShortNamesConflict"),
                  ("kind", "KindConflict"), ("listKind", "ListKindConflict"))  # fmt: skip
@@ -36,6 +36,26 @@ def accepted(crd: Object, others: Sequence[Object], now: str) -> Object:
     stored: list[str] = status.get("storedVersions") or [v["name"] for v in crd["spec"]["versions"] if v["storage"]]
     changed = {**status, "acceptedNames": names, "conditions": conditions, "storedVersions": stored}
     return crd if changed == status else {**crd, "status": changed}
+
+
+def terminating(crd: Object, now: str) -> Object:
+    """The definition saying that its objects are being deleted; the same object if it does already, or did."""
+    if _condition(crd, "Terminating"):
+        return crd
+    return _with(crd, _new("Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress", now))
+
+
+def emptied(crd: Object, now: str) -> Object:
+    """The definition saying that its objects are gone."""
+    return _with(crd, _new("Terminating", "False", "InstanceDeletionCompleted", "removed all instances", now))
+
+
+def _with(crd: Object, condition: Object) -> Object:
+    status: Object = crd.get("status") or {}
+    current: list[Object] = status.get("conditions") or []
+    out = {c["type"]: c for c in current}
+    _put(out, condition)
+    return {**crd, "status": {**status, "conditions": list(out.values())}}
 
 
 def _conflicts(key: str, value: Any, taken: list[Object]) -> list[str]:

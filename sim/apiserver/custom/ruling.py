@@ -3,10 +3,12 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # JSON data is told apart by isinstance, which says nothing about what is inside.
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from api.fielderrors import FieldError, invalid, not_supported, required
+from api.fielderrors import ErrorKind, FieldError, invalid, not_supported, required
 from sim.apiserver.objects import Object
 from sim.apiserver.schema.cel.program import compiled, reads, yields
 from sim.apiserver.schema.cel.syntax import CelSyntaxError
@@ -16,6 +18,18 @@ from sim.apiserver.schema.structural import compile_structural
 __all__ = ("check_entries",)
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+
+
+@dataclass(frozen=True)
+class _Spoken(FieldError):
+    """An error whose detail has lines, and whose value is shown as Go's JSON encoder writes it."""
+
+    @property
+    def body(self) -> str:
+        shown = json.dumps(self.value, separators=(",", ":"), ensure_ascii=False)
+        for char in "<>&":
+            shown = shown.replace(char, f"\\u{ord(char):04x}")
+        return f"{self.kind.value}: {shown}: {self.detail}"
 
 
 def check_entries(node: Object, path: str) -> Iterator[FieldError]:
@@ -57,9 +71,9 @@ def _entry(entry: Object, schema: Schema, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.fieldPath", entry["fieldPath"], "must be a valid path")
     problem = _problem(rule, schema, entry)
     if problem:
-        yield invalid(f"{path}.rule", _internal(entry), f"compilation failed: {problem}")
+        yield _Spoken(ErrorKind.INVALID, f"{path}.rule", _internal(entry), f"compilation failed: {problem}")
     elif yields(rule, schema) not in ("", "bool"):
-        yield invalid(f"{path}.rule", _internal(entry), "cel expression must evaluate to a bool")
+        yield _Spoken(ErrorKind.INVALID, f"{path}.rule", _internal(entry), "cel expression must evaluate to a bool")
     elif entry.get("optionalOldSelf") and not reads(rule, "oldSelf"):
         yield invalid(f"{path}.optionalOldSelf", entry["optionalOldSelf"], "may not be set if oldSelf is not used in rule")
     yield from _expression(entry, schema, path)
@@ -70,9 +84,10 @@ def _expression(entry: Object, schema: Schema, path: str) -> Iterator[FieldError
     if not source:
         return
     if problem := _problem(source, schema, entry):
-        yield invalid(f"{path}.messageExpression", _internal(entry), f"messageExpression compilation failed: {problem}")
+        text = f"messageExpression compilation failed: {problem}"
+        yield _Spoken(ErrorKind.INVALID, f"{path}.messageExpression", _internal(entry), text)
     elif yields(source, schema) not in ("", "string"):
-        yield invalid(f"{path}.messageExpression", _internal(entry), "messageExpression must evaluate to a string")
+        yield _Spoken(ErrorKind.INVALID, f"{path}.messageExpression", _internal(entry), "messageExpression must evaluate to a string")
 
 
 def _problem(source: str, schema: Schema, entry: Object) -> str:

@@ -82,7 +82,7 @@ class DefinitionStrategy(Strategy):
             service.setdefault("port", 443)
 
     def prepare_create(self, ctx: Context, obj: Object) -> None:
-        obj["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": _stored(obj, [])}
+        obj["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None, "storedVersions": _stored(obj, [])}
 
     def prepare_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> None:
         if not subresource:
@@ -99,4 +99,5 @@ class DefinitionStrategy(Strategy):
 
 def _stored(crd: Object, before: list[str]) -> list[str]:
     versions: list[Object] = dig(crd, "spec", "versions") or []
-    return [*before, *(v["name"] for v in versions if v.get("storage") and v.get("name") not in before)]
+    storage = next((v["name"] for v in versions if v.get("storage")), None)
+    return before if storage is None or storage in before else [*before, storage]

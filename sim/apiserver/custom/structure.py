@@ -26,13 +26,13 @@ _NOT_IN_LOGIC: Final = ("type", "default", "description", "nullable", "additiona
 
 def check_schema(root: Object, path: str) -> list[FieldError]:
     """Errors of a whole schema; `path`: of the schema in the definition."""
-    errors: list[FieldError] = []
+    errors = list(_form(root, path))
     kind = root.get("type", "")
-    if not kind:
+    if not errors and not kind:
         errors.append(required(f"{path}.type", "must not be empty at the root"))
-    elif kind != "object":
-        errors.append(invalid(f"{path}.type", kind, "must be object at the root"))
-    else:
+    elif not errors:
+        if kind != "object":
+            errors.append(invalid(f"{path}.type", kind, "must be object at the root"))
         errors += _identity(root, path)
         errors += _node(root, path, "root")
     if not errors:
@@ -54,18 +54,14 @@ def _identity(root: Object, path: str) -> Iterator[FieldError]:
         yield forbidden(f"{path}.properties[metadata]", text)
 
 
-def _node(node: Object, path: str, place: str) -> Iterator[FieldError]:
+def _form(node: Object, path: str) -> Iterator[FieldError]:
+    """What no schema may have, structural or not."""
     kind = node.get("type", "")
-    is_free = node.get("x-kubernetes-int-or-string") or node.get("x-kubernetes-preserve-unknown-fields")
-    if not kind and not is_free:
-        yield required(f"{path}.type", f"must not be empty for specified {place}")
-    elif kind and kind not in _TYPES:
+    if kind and kind not in _TYPES:
         yield not_supported(f"{path}.type", kind, _TYPES)
     yield from _extensions(node, path)
     if "properties" in node and isinstance(node.get("additionalProperties"), dict):
         yield forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
-    if kind == "array" and not node.get("items"):
-        yield required(f"{path}.items", "must be specified")
     if isinstance(node.get("items"), list):
         yield forbidden(f"{path}.items", "items must be a schema object and not an array")
     if "$ref" in node:
@@ -73,6 +69,28 @@ def _node(node: Object, path: str, place: str) -> Iterator[FieldError]:
     if node.get("uniqueItems"):
         yield forbidden(f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic")
     yield from _pattern(node, path)
+    for key, child in (node.get("properties") or {}).items():
+        yield from _form(child, f"{path}.properties[{key}]")
+    for word in ("items", "additionalProperties"):
+        if isinstance(node.get(word), dict):
+            yield from _form(node[word], f"{path}.{word}")
+
+
+def _node(node: Object, path: str, place: str) -> Iterator[FieldError]:
+    """What structural schemas have to have."""
+    kind = node.get("type", "")
+    is_open = node.get("x-kubernetes-preserve-unknown-fields")
+    if kind == "array" and not node.get("items"):
+        yield required(f"{path}.items", "must be specified")
+    if node.get("x-kubernetes-embedded-resource"):
+        if not is_open and not node.get("properties"):
+            text = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+            yield required(f"{path}.properties", text)
+        if kind != "object":
+            text = "must be object if x-kubernetes-embedded-resource is true"
+            yield invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text)
+    elif not kind and not is_open and not node.get("x-kubernetes-int-or-string"):
+        yield required(f"{path}.type", f"must not be empty for specified {place}")
     yield from _logic(node, path)
     for key, child in (node.get("properties") or {}).items():
         yield from _node(child, f"{path}.properties[{key}]", "object fields")
@@ -89,17 +107,31 @@ def _pattern(node: Object, path: str) -> Iterator[FieldError]:
     try:
         go_regex(pattern)
     except re.error as error:
-        text = f"missing closing ): `{pattern}`" if "unterminated subpattern" in str(error) else f"{error}: `{pattern}`"
-        yield invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: error parsing regexp: {text}")
+        text = f"must be a valid regular expression, but isn't: error parsing regexp: {_regex_text(error, pattern)}"
+        yield invalid(f"{path}.pattern", pattern, text)
+
+
+def _regex_text(error: re.error, pattern: str) -> str:
+    """What is wrong with a pattern, in the words of Go's parser as far as they are known."""
+    at = error.pos or 0
+    texts = {
+        "missing ), unterminated subpattern": f"missing closing ): `{pattern}`",
+        "unterminated character set": f"missing closing ]: `{pattern[at:]}`",
+        "unbalanced parenthesis": f"unexpected ): `{pattern}`",
+        "nothing to repeat": f"missing argument to repetition operator: `{pattern[at : at + 1]}`",
+        "multiple repeat": f"invalid nested repetition operator: `{pattern[at - 1 : at + 1]}`",
+        "bad escape (end of pattern)": "trailing backslash at end of expression: ``",
+    }
+    if error.msg.startswith("bad escape \\"):
+        return f"invalid escape sequence: `{error.msg.removeprefix('bad escape ')}`"
+    if error.msg.startswith("bad character range "):
+        return f"invalid character class range: `{error.msg.removeprefix('bad character range ')}`"
+    return texts.get(error.msg) or f"{error.msg}: `{pattern}`"
 
 
 def _extensions(node: Object, path: str) -> Iterator[FieldError]:
     if node.get("x-kubernetes-preserve-unknown-fields") is False:
         yield invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
-    is_open = node.get("x-kubernetes-preserve-unknown-fields")
-    if node.get("x-kubernetes-embedded-resource") and not is_open and not node.get("properties"):
-        text = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
-        yield required(f"{path}.properties", text)
     if node.get("x-kubernetes-map-type") not in (None, "atomic", "granular"):
         yield not_supported(f"{path}.x-kubernetes-map-type", node["x-kubernetes-map-type"], ["atomic", "granular"])
     yield from _list(node, path)

@@ -92,6 +92,9 @@ def _versions(spec: Object, stored: list[str] | None) -> Iterator[FieldError]:
         yield from _schema(version, "spec.validation" if is_same else f"{where}.schema")
         yield from check_version(version, "spec" if len(versions) == 1 else f"spec.versions[{index}]")
     yield from _stored(versions, stored)
+    if versions and _LABEL.fullmatch(versions[0].get("name", "")) is None:
+        # The first version is also that of old definitions, which had but one.
+        yield invalid("spec.version", versions[0].get("name", ""), _LABEL_TEXT)
 
 
 def _schema(version: Object, path: str) -> Iterator[FieldError]:
@@ -105,6 +108,9 @@ def _stored(versions: list[Object], stored: list[str] | None) -> Iterator[FieldE
         yield invalid("status.storedVersions", None, "must have at least one stored version")
         return
     known = {v.get("name") for v in versions}
+    for version in versions:
+        if version.get("storage") and version.get("name") not in stored:
+            yield invalid("status.storedVersions", stored, f"must have the storage version {version.get('name')}")
     for index, name in enumerate(stored):
         if name not in known:
             text = (

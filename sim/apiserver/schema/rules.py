@@ -10,8 +10,8 @@ from api.fielderrors import OMITTED, ErrorKind, FieldError
 from sim.apiserver.objects import Object
 from sim.apiserver.schema.cel.library import FUNCTIONS
 from sim.apiserver.schema.cel.program import compiled, reads
-from sim.apiserver.schema.cel.values import NO_VALUE, CelError, Optional
-from sim.apiserver.schema.correlation import old_field, old_items
+from sim.apiserver.schema.cel.values import NO_VALUE, CelError, MapList, Optional, SetList
+from sim.apiserver.schema.correlation import list_key, old_field, old_items
 from sim.apiserver.schema.model import ABSENT, Rule, Schema
 
 __all__ = ("CAST_FORMATS", "check_rules", "compile_rules")
@@ -58,7 +58,10 @@ def check_rules(value: Any, schema: Schema, path: str = "", old: Any = ABSENT) -
         for key, item in fields.items():
             child = schema.field(key)
             if child is not None and child.has_rules:
-                yield from check_rules(item, child, f"{path}.{key}" if path else key, old_field(old, key))
+                where = f"{path}.{key}" if path else key
+                if key not in schema.properties:
+                    where = f"{path}[{key}]"
+                yield from check_rules(item, child, where, old_field(old, key))
     elif isinstance(value, list) and schema.items is not None and schema.items.has_rules:
         items: list[Any] = value
         for index, (item, before) in enumerate(zip(items, old_items(items, old, schema), strict=True)):
@@ -74,7 +77,7 @@ def _broken(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldEr
         past = before
         if rule.optional_old_self:
             past = NO_VALUE if before is ABSENT else Optional(True, before)
-        error = _outcome(rule, value, seen, past, path)
+        error = _outcome(rule, value, seen, past, path, schema.type)
         if error is None:
             continue
         if is_unchanged is None:
@@ -84,14 +87,13 @@ def _broken(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldEr
             yield error
 
 
-def _outcome(rule: Rule, value: Any, seen: Any, past: Any, path: str) -> FieldError | None:
+def _outcome(rule: Rule, value: Any, seen: Any, past: Any, path: str, kind_name: str) -> FieldError | None:
     try:
         if rule.check(seen, past) is True:
             return None
     except CelError as error:
         text = rule.message.strip() or rule.rule.strip()
-        shown = value if isinstance(value, _SHOWN) else "array" if isinstance(value, list) else "object"
-        return FieldError(ErrorKind.INVALID, path, shown, f"{error} evaluating rule: {text}")
+        return FieldError(ErrorKind.INVALID, path, kind_name, f"{error} evaluating rule: {text}")
     kind = _KINDS.get(rule.reason, ErrorKind.INVALID)
     text = _message(rule, seen, past)
     shown = value if isinstance(value, _SHOWN) and kind in (ErrorKind.INVALID, ErrorKind.DUPLICATE) else OMITTED
@@ -113,15 +115,18 @@ def _message(rule: Rule, seen: Any, past: Any) -> str:
 
 
 def _cast(value: Any, schema: Schema) -> Any:
-    """The value as rules see it: numbers as doubles, dates as timestamps."""
-    if not schema.has_casts or value is None:
+    """The value as rules see it: numbers as doubles, dates as timestamps, lists that are sets or maps as such."""
+    if not (schema.has_casts or schema.has_unique) or value is None:
         return value
     if isinstance(value, dict):
         fields: Object = value
         return {key: item if (child := schema.field(key)) is None else _cast(item, child) for key, item in fields.items()}
     if isinstance(value, list):
         items: list[Any] = value
-        return [_cast(item, schema.items) for item in items] if schema.items is not None else items
+        seen = [_cast(item, schema.items) for item in items] if schema.items is not None else items
+        if schema.list_type == "atomic":
+            return seen
+        return SetList(seen) if schema.list_type == "set" else MapList(seen, lambda item: list_key(item, schema))
     if schema.type == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     cast = CAST_FORMATS.get(schema.format) if isinstance(value, str) else None

@@ -81,7 +81,7 @@ def _optional_field(value: Any, name: Any) -> Optional:
         value = value.value
     if type(value) is dict:
         return Optional(True, value[name]) if name in value else NO_VALUE
-    if type(value) is list and type(name) is int:
+    if isinstance(value, list) and type(name) is int:
         return Optional(True, value[name]) if 0 <= name < len(value) else NO_VALUE
     raise no_overload()
 
@@ -110,7 +110,7 @@ def _index(node: Node, names: frozenset[str]) -> Closure:
 
     def run(scope: Scope) -> Any:
         value, index = target(scope), key(scope)
-        if type(value) is list:
+        if isinstance(value, list):
             return _item(value, index)
         if type(value) is dict:
             if isinstance(index, (str, int, float)) and index in value:

@@ -15,7 +15,18 @@ from sim.apiserver.schema.cel import kubernetes
 from sim.apiserver.schema.cel.lists import LISTS, SETS
 from sim.apiserver.schema.cel.strings import STRINGS
 from sim.apiserver.schema.cel.times import duration_text, parse_duration, parse_timestamp, timestamp_text
-from sim.apiserver.schema.cel.values import NO_VALUE, CelError, Optional, TypeValue, checked_int, compare, equal, no_overload, type_name
+from sim.apiserver.schema.cel.values import (
+    NO_VALUE,
+    CelError,
+    Optional,
+    TypeValue,
+    checked_int,
+    compare,
+    equal,
+    joined,
+    no_overload,
+    type_name,
+)
 from sim.apiserver.schema.regexes import go_regex
 
 __all__ = ("FUNCTIONS", "METHODS", "NAMESPACES", "TYPES")
@@ -32,7 +43,9 @@ def _add(a: Any, b: Any) -> Any:
     kind, other = type(a), type(b)
     if kind is other and kind is int:
         return checked_int(a + b)
-    if kind is other and kind in (float, str, bytes, list, timedelta):
+    if isinstance(a, list) and isinstance(b, list):
+        return joined(a, b)
+    if kind is other and kind in (float, str, bytes, timedelta):
         return a + b
     if {kind, other} == {datetime, timedelta}:
         return a + b
@@ -88,7 +101,7 @@ def _not(value: Any) -> bool:
 
 
 def _contained(item: Any, where: Any) -> bool:
-    if type(where) is list:
+    if isinstance(where, list):
         return any(equal(item, other) for other in where)
     if type(where) is dict:
         return isinstance(item, (str, int, float)) and item in where
@@ -96,7 +109,7 @@ def _contained(item: Any, where: Any) -> bool:
 
 
 def _size(value: Any) -> int:
-    if type(value) in (str, bytes, list, dict):
+    if isinstance(value, str | bytes | list | dict):
         return len(value)
     raise no_overload()
 
@@ -190,7 +203,7 @@ def _non_zero(value: Any) -> Optional:
 
 def _extreme(pick: Callable[[int], bool]) -> Callable[..., Any]:
     def run(*values: Any) -> Any:
-        items = values[0] if len(values) == 1 and type(values[0]) is list else values
+        items = values[0] if len(values) == 1 and isinstance(values[0], list) else values
         best = items[0]
         for item in items[1:]:
             if pick(compare(item, best)):

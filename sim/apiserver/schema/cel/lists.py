@@ -48,7 +48,7 @@ def _distinct(items: list[Any]) -> list[Any]:
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     out: list[Any] = []
     for item in items:
-        if type(item) is list and depth > 0:
+        if isinstance(item, list) and depth > 0:
             out.extend(_flatten(item, depth - 1))
         else:
             out.append(item)

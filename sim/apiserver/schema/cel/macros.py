@@ -42,7 +42,7 @@ def build_macro(node: Node, names: frozenset[str], build: Build) -> Closure:
 
 
 def _pairs(value: Any, count: int) -> Iterator[tuple[Any, Any]]:
-    if type(value) is list:
+    if isinstance(value, list):
         return iter(enumerate(value)) if count == 2 else iter((item, item) for item in value)
     if type(value) is dict:
         return iter(value.items())

@@ -25,13 +25,13 @@ def _char_at(text: str, index: int) -> str:
 
 
 def _index_of(value: Any, item: Any, start: int = 0) -> int:
-    if type(value) is list:
+    if isinstance(value, list):
         return next((i for i, other in enumerate(value) if other == item and type(other) is type(item)), -1)
     return _text(value).find(item, start)
 
 
 def _last_index_of(value: Any, item: Any, end: int | None = None) -> int:
-    if type(value) is list:
+    if isinstance(value, list):
         return max((i for i, other in enumerate(value) if other == item and type(other) is type(item)), default=-1)
     return _text(value).rfind(item) if end is None else _text(value).rfind(item, 0, end + len(item))
 
@@ -96,7 +96,7 @@ def _formatted(verb: str, spec: str, value: Any) -> str:
         return format(float(value), f"{spec or '.6'}{verb}")
     if verb != "s":
         raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
-    if type(value) is list:
+    if isinstance(value, list):
         return "[" + ", ".join(_formatted("s", "", item) for item in value) + "]"
     if type(value) is dict:
         return "{" + ", ".join(f"{k}: {_formatted('s', '', value[k])}" for k in sorted(value)) + "}"

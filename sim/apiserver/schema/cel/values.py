@@ -12,12 +12,15 @@ __all__ = (
     "NO_VALUE",
     "CelError",
     "Closure",
+    "MapList",
     "Optional",
     "Scope",
+    "SetList",
     "TypeValue",
     "checked_int",
     "compare",
     "equal",
+    "joined",
     "no_overload",
     "type_name",
 )
@@ -57,6 +60,19 @@ class TypeValue:
     name: str
 
 
+class SetList(list[Any]):
+    """A list of x-kubernetes-list-type set: it equals lists with the same items in any order, and sums are unions."""
+
+
+class MapList(list[Any]):
+    """A list of x-kubernetes-list-type map. `key_of`: what identifies an item. It equals lists with the same items in any order; in sums
+    items take the place of those with their key."""
+
+    def __init__(self, items: list[Any], key_of: Callable[[Any], str]) -> None:
+        super().__init__(items)
+        self.key_of = key_of
+
+
 _NAMES: Final[dict[type, str]] = {
     bool: "bool",
     int: "int",
@@ -64,6 +80,8 @@ _NAMES: Final[dict[type, str]] = {
     str: "string",
     bytes: "bytes",
     list: "list",
+    SetList: "list",
+    MapList: "list",
     dict: "map",
     datetime: "google.protobuf.Timestamp",
     timedelta: "google.protobuf.Duration",
@@ -80,15 +98,36 @@ def type_name(value: Any) -> str:
 def equal(a: Any, b: Any) -> bool:
     """Equality: numbers across types, never a bool with a number, lists and maps by their members."""
     kind = type(a)
+    if isinstance(a, list):
+        if not isinstance(b, list) or len(a) != len(b):
+            return False
+        if kind is list:
+            return all(equal(x, y) for x, y in zip(a, b, strict=True))
+        return all(any(equal(x, y) for x in a) for y in b)
     if kind is not type(b):
         return kind in (int, float) and type(b) in (int, float) and a == b
-    if kind is list:
-        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
     if kind is dict:
         return len(a) == len(b) and all(k in b and equal(v, b[k]) for k, v in a.items())
     if kind is Optional:
         return a.has_value == b.has_value and equal(a.value, b.value)
     return bool(a == b)
+
+
+def joined(a: list[Any], b: list[Any]) -> list[Any]:
+    """The sum of two lists, as the first one has it."""
+    if isinstance(a, MapList):
+        places = {a.key_of(item): at for at, item in enumerate(a)}
+        out = list(a)
+        for item in b:
+            at = places.get(a.key_of(item))
+            if at is None:
+                out.append(item)
+            else:
+                out[at] = item
+        return MapList(out, a.key_of)
+    if isinstance(a, SetList):
+        return SetList([*a, *(y for y in b if not any(equal(x, y) for x in a))])
+    return [*a, *b]
 
 
 def compare(a: Any, b: Any) -> int:
@@ -98,7 +137,7 @@ def compare(a: Any, b: Any) -> int:
         raise no_overload()
     if kind not in (bool, int, float, str, bytes, datetime, timedelta) and not hasattr(a, "__lt__"):
         raise no_overload()
-    if kind in (list, dict) or a is None:
+    if isinstance(a, list | dict) or a is None:
         raise no_overload()
     return -1 if a < b else 1 if a > b else 0
 
