@@ -3,9 +3,9 @@
 from typing import Any
 
 from sim.apiserver.care.reviews import Response, internal
-from sim.apiserver.objects import Object, as_map, copied
+from sim.apiserver.objects import Object, as_map, copied, dig
 from sim.apiserver.patches import json_patch
-from sim.apiserver.scaling import scaled
+from sim.apiserver.resources import Scale
 from sim.apiserver.schema.check import type_errors
 from sim.apiserver.schema.fields import fill_defaults, prune
 from sim.apiserver.schema.model import Schema
@@ -37,7 +37,7 @@ async def mutated(
         return None
     resource, version = attributes.resource, attributes.version
     if attributes.subresource == "scale" and version.scale is not None:
-        return scaled(obj, version.scale, patched, attributes.key.name)
+        return _rescaled(obj, version.scale, patched)
     if patched.get("kind") != shown["kind"]:
         found = f"{str(patched.get('apiVersion')).rpartition('/')[2]}.{patched.get('kind')}"
         wanted = f"{resource.group.partition('.')[0] or 'core'}.{shown['kind']}"
@@ -47,6 +47,16 @@ async def mutated(
     patched = copied(await converter.convert(resource, patched, obj["apiVersion"]))
     _check(patched, _schema(attributes, patched), attributes)
     return patched
+
+
+def _rescaled(obj: Object, scale: Scale, patched: Object) -> Object:
+    """The object with the replicas of a Scale."""
+    out = place = copied(obj)
+    *path, last = scale.spec_replicas.lstrip(".").split(".")
+    for part in path:
+        place = place.setdefault(part, {})
+    place[last] = dig(patched, "spec", "replicas") or 0
+    return out
 
 
 def _patched(obj: Object, operations: list[Any]) -> Object:
