@@ -197,7 +197,7 @@ class Writer:
         meta.prepare_update(metadata, before["metadata"])
         strategy.prepare_update(ctx, obj, before, work.subresource)
         self._count_generation(work, obj, before)
-        errors = meta.validate_update(metadata, before["metadata"])
+        errors = meta.validate_update(metadata, before["metadata"], meta.layers(resource.plural, work.subresource))
         if (known := before["metadata"].get("finalizers")) != metadata.get("finalizers"):
             # Two layers of the server say the same.
             errors += _finalizer_errors(work, metadata, known or ()) * 2

@@ -107,17 +107,16 @@ def _stored(versions: list[Object], stored: list[str] | None) -> Iterator[FieldE
     if not stored:
         yield invalid("status.storedVersions", None, "must have at least one stored version")
         return
-    known = {v.get("name") for v in versions}
+    left = {name: index for index, name in enumerate(stored)}
     for version in versions:
-        if version.get("storage") and version.get("name") not in stored:
+        if left.pop(str(version.get("name", "")), None) is None and version.get("storage"):
             yield invalid("status.storedVersions", stored, f"must have the storage version {version.get('name')}")
-    for index, name in enumerate(stored):
-        if name not in known:
-            text = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage "
-                f"migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
-            )
-            yield invalid(f"status.storedVersions[{index}]", name, text)
+    for name, index in left.items():
+        text = (
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage "
+            f"migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+        )
+        yield invalid(f"status.storedVersions[{index}]", name, text)
 
 
 def _internal(spec: Object) -> Any:
