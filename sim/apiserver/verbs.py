@@ -291,7 +291,7 @@ def unsupported(resource: Resource, verb: str) -> StatusError:
 def _check_namespace(obj: Object, namespace: str) -> None:
     fields = as_map(obj.get("metadata"))
     if fields is None:
-        obj["metadata"] = {}
+        obj["metadata"] = {"namespace": namespace} if namespace else {}
         return
     if namespace and fields.get("namespace", namespace) not in ("", None, namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
 from api.fielderrors import FieldError, duplicate, invalid, not_supported, required
 from sim.apiserver.builtin.amounts import canonical_resources
@@ -21,7 +21,6 @@ __all__ = (
     "fill_network_policy",
     "fill_quota",
     "fill_storage_class",
-    "fill_webhooks",
     "ingress_errors",
     "slice_errors",
 )
@@ -106,30 +105,6 @@ def fill_network_policy(obj: Object) -> None:
 
 def _with_protocol(port: Object) -> Object:
     return {**port, "protocol": port.get("protocol") or "TCP"}
-
-
-def fill_webhooks(obj: Object) -> None:
-    is_mutating = obj.get("kind") == "MutatingWebhookConfiguration"
-    if hooks := items(obj, "webhooks"):
-        obj["webhooks"] = [_webhook(h, is_mutating) for h in hooks]
-
-
-def _webhook(hook: Object, is_mutating: Any) -> Object:
-    out: Object = {
-        "failurePolicy": "Fail",
-        "matchPolicy": "Equivalent",
-        "namespaceSelector": {},
-        "objectSelector": {},
-        "timeoutSeconds": 10,
-        **({"reinvocationPolicy": "Never"} if is_mutating else {}),
-        **hook,
-    }
-    client = part(hook, "clientConfig")
-    if service := part(client, "service"):
-        out["clientConfig"] = {**client, "service": {"port": 443, **service}}
-    if rules := items(hook, "rules"):
-        out["rules"] = [{"scope": "*", **r} for r in rules]
-    return out
 
 
 def fill_storage_class(obj: Object) -> None:

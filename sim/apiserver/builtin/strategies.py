@@ -19,7 +19,6 @@ from sim.apiserver.builtin.plain import (
     fill_network_policy,
     fill_quota,
     fill_storage_class,
-    fill_webhooks,
     ingress_errors,
     slice_errors,
 )
@@ -28,6 +27,7 @@ from sim.apiserver.builtin.pods import PodStrategy
 from sim.apiserver.builtin.policy import BudgetStrategy, LeaseStrategy, PriorityStrategy
 from sim.apiserver.builtin.services import ServiceStrategy
 from sim.apiserver.builtin.volumes import ClaimStrategy, VolumeStrategy
+from sim.apiserver.builtin.webhooks import fill_webhooks, webhook_errors
 from sim.apiserver.builtin.workloads import (
     ControllerStrategy,
     DaemonSetStrategy,
@@ -68,10 +68,10 @@ _CORE: Final[Mapping[str, Strategy]] = {
 _REVIEWED: Final[Mapping[str, Strategy]] = {
     "mutatingadmissionpolicies": Plain(counts=True, may_update_unconditionally=False),
     "mutatingadmissionpolicybindings": Plain(counts=True, may_update_unconditionally=False),
-    "mutatingwebhookconfigurations": Plain(fill_webhooks, counts=True, may_update_unconditionally=False),
+    "mutatingwebhookconfigurations": Plain(fill_webhooks, webhook_errors, counts=True, may_update_unconditionally=False),
     "validatingadmissionpolicies": Plain(status={}, counts=True, may_update_unconditionally=False),
     "validatingadmissionpolicybindings": Plain(counts=True, may_update_unconditionally=False),
-    "validatingwebhookconfigurations": Plain(fill_webhooks, counts=True, may_update_unconditionally=False),
+    "validatingwebhookconfigurations": Plain(fill_webhooks, webhook_errors, counts=True, may_update_unconditionally=False),
 }
 _STORED: Final[Mapping[str, Strategy]] = {
     "csidrivers": Plain(fill_csi_driver, may_update_unconditionally=False, returns_deleted=True),

@@ -41,7 +41,8 @@ def test_the_old_version_of_a_transformation_is_remembered() -> None:
 
 OFFERED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
-ROUTE = f"406: Not Acceptable\n\nAvailable representations: {OFFERED}, {STREAMS}"
+ROUTE = f"406: Not Acceptable\n\nAvailable representations: {OFFERED}"
+LIST_ROUTE = f"{ROUTE}, {STREAMS}"
 
 
 @pytest.mark.parametrize(
@@ -54,11 +55,11 @@ ROUTE = f"406: Not Acceptable\n\nAvailable representations: {OFFERED}, {STREAMS}
         (META.join(("application/json;", "")), True, False, f"only the following media types are accepted: {OFFERED}"),
         ("application/vnd.kubernetes.protobuf", False, False, f"only the following media types are accepted: {OFFERED}"),
         ("text/plain", False, False, ROUTE),
-        ("text/plain", False, True, ROUTE),
+        ("text/plain", False, True, LIST_ROUTE),
         ("application/yaml", False, True, f"only the following media types are accepted: {STREAMS}"),
     ],
 )
 def test_refusals_name_what_is_offered(accept: str, is_custom: bool, is_watch: bool, message: str) -> None:
     with pytest.raises(StatusError) as caught:
-        negotiate(accept, is_custom=is_custom, is_watch=is_watch)
+        negotiate(accept, is_custom=is_custom, is_watch=is_watch, is_list=is_watch)
     assert (caught.value.code, caught.value.reason, caught.value.message) == (406, "NotAcceptable", message)
