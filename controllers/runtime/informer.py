@@ -84,6 +84,10 @@ class Informer(Generic[T]):
     async def wait_synced(self) -> None:
         await self._reflector.synced.wait()
 
+    async def renew(self, since: float) -> None:
+        """Returns when the store has been complete and as new as the API server at `since` (anyio.current_time) or later."""
+        await self._reflector.renew(since)
+
     async def wait_rv(self, rv: int | str, timeout_s: float) -> bool:
         """Waits until the watch has come as far as `rv` (as a write returned it); False if it has not within `timeout_s` seconds."""
         reached = self.store.reached(int(rv))

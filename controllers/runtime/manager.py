@@ -251,6 +251,7 @@ class Manager:
 
     async def _lead(self) -> None:
         """One term of all controllers; returns after an orderly stop."""
+        began = anyio.current_time()
         with log_context(epoch=self._elector.epoch if self._elector is not None else 0):
             for hook in self._term_hooks:
                 hook()
@@ -258,19 +259,24 @@ class Manager:
                 tasks.start_soon(self._stop_work, tasks.cancel_scope)
                 async with anyio.create_task_group() as workers:
                     for member in self._members:
-                        workers.start_soon(self._work, member)
+                        workers.start_soon(self._work, member, began)
                     if not self._members:
                         await self._stop.wait()
                 tasks.cancel_scope.cancel()
             with anyio.move_on_after(_LAST_EVENTS_S):
                 await self._recorder.flush()
 
-    async def _work(self, member: _Member) -> None:
-        """One term of a controller: its caches, all its keys, its workers."""
+    async def _work(self, member: _Member, began: float) -> None:
+        """One term of a controller, begun at `began` (loop time): its caches, all its keys, its workers.
+
+        What a follower has cached may be older than what the last leader wrote, so a new leader lists everything once more.
+        """
         with anyio.CancelScope() as waiting:
             self._waits.append(waiting)
             for informer in self._awaited(member):
                 await informer.wait_synced()
+                if self._elector is not None:
+                    await informer.renew(began)
         if self._stop.is_set():
             return
         self._working.add(member.controller)

@@ -31,8 +31,9 @@ from controllers.runtime.lines import LineTooLong
 from controllers.runtime.representation import accept_for
 from controllers.runtime.store import EventType, Store, version
 from controllers.runtime.transport import Transport
+from controllers.runtime.watchevents import EVENTS, INITIAL_END, LISTS, PARTIALS, UNDECODABLE, Meta, describe_decode_error
 
-__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Unreadable", "describe_decode_error")
+__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Unreadable")
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ BACKOFF_FIRST_S, BACKOFF_LIMIT_S = 0.2, 30.0
 UNREACHABLE_LIMIT_S = 5.0
 """Nobody is there to be overrun by attempts, and everybody waits for us once the server is back."""
 MISSING_LIMIT_S = 10.0
+VERIFY_S, VERIFY_S_PER_OBJECT = 600.0, 0.01
+"""How often the store is compared with a new list whatever the watch says, so that an event that got lost on the way is made up for."""
 HEALTHY_S = 10.0
 """A round that lasted this long starts the backoff anew."""
 REMEMBERED = 1000
@@ -54,16 +57,13 @@ REMEMBERED = 1000
 OPTIONAL_GROUPS = frozenset({"resource.k8s.io"})
 """Groups that clusters may lack or withhold. While the server says so (404, 403) at the start, their resources count as empty."""
 
-INITIAL_END = "k8s.io/initial-events-end"
-UNDECODABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What decoding malformed input raises; pydantic's ValidationError is a ValueError."""
-
 
 class ReflectorMetrics(Protocol):
     """Where a reflector counts what it meets. `resource` is Kind.resource."""
 
     def round_ended(self, resource: str, reason: str) -> None:
-        """A round ended. reason: closed, idle, network, busy, denied, missing, refused, expired, error_event, bad_line or long_line."""
+        """A round ended. reason: closed, idle, network, busy, denied, missing, refused, expired, error_event, bad_line,
+        long_line or verify (listed anew on purpose)."""
         ...
 
     def listed(self, resource: str, objects: int) -> None:
@@ -83,40 +83,6 @@ class NoReflectorMetrics:
     def listed(self, resource: str, objects: int) -> None: ...
 
     def skipped(self, resource: str, reason: str) -> None: ...
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-class _ListMeta(msgspec.Struct):
-    resource_version: str = msgspec.field(default="", name="resourceVersion")
-    next: str = msgspec.field(default="", name="continue")
-
-
-class _List(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    """As little as identifies an object whose model does not fit."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    annotations: dict[str, str] | None = None
-
-
-class _Partial(msgspec.Struct):
-    metadata: _Meta
-
-
-_EVENTS = msgspec.json.Decoder(_Event)
-_LISTS = msgspec.json.Decoder(_List)
-_PARTIALS = msgspec.json.Decoder(_Partial)
 
 
 Unreadable: TypeAlias = Callable[[Ref, str], None]
@@ -141,15 +107,6 @@ class _Snapshot(Generic[T]):
     def __init__(self) -> None:
         self.objects: dict[Key, T] = {}
         self.unreadable: set[Key] = set()
-
-
-def describe_decode_error(error: Exception) -> str:
-    """Where decoding failed, without any value of the object (custom resources may carry secrets in env)."""
-    details = getattr(error, "errors", None)
-    if callable(details):
-        found = msgspec.convert(details(include_input=False, include_url=False, include_context=False), list[dict[str, object]])
-        return "; ".join(f"{'.'.join(map(str, msgspec.convert(e['loc'], list[object])))}: {e['type']}" for e in found[:5])
-    return str(error) if isinstance(error, msgspec.MsgspecError) else type(error).__name__
 
 
 class Reflector(Generic[T]):
@@ -187,6 +144,10 @@ class Reflector(Generic[T]):
         self._sleep = sleep
         self._inactivity_s = inactivity_s
         self._tell_unreadable = unreadable or _nobody
+        self._began = self._listed_at = float("-inf")
+        self._verify_at = float("inf")
+        self._round_scope = anyio.CancelScope()
+        self._listed = anyio.Event()
         self._resume = False
         self._watch_list = True
         self._list_next = False
@@ -197,7 +158,7 @@ class Reflector(Generic[T]):
         """Reflects until cancelled. Whatever the server does, this does not raise."""
         while True:
             start = anyio.current_time()
-            reason, error = await self._round()
+            reason, error = await self._bounded_round()
             healthy = anyio.current_time() - start >= HEALTHY_S
             self._metrics.round_ended(self._kind.resource, reason)
             await self._sleep(self._delay(reason, error, healthy))
@@ -210,6 +171,8 @@ class Reflector(Generic[T]):
             # The server is back, so the length of its absence is no measure any more.
             self._failures = min(self._failures, 1)
         self.trouble = reason
+        if reason == "verify":
+            return 0.0
         if healthy and reason in ("closed", "idle"):
             return self._rng.uniform(0.0, BACKOFF_FIRST_S)
         limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)
@@ -223,6 +186,31 @@ class Reflector(Generic[T]):
             log.warning("watch interrupted", extra=extra)
         self.missing = reason == "missing"
         return delay_s
+
+    async def renew(self, since: float) -> None:
+        """Returns when the store holds a list that was begun at `since` (loop time) or later, and begins one if need be."""
+        while self._listed_at < since:
+            if self._began < since:
+                self._resume = False
+                self._round_scope.cancel()
+            await self._listed.wait()
+
+    async def _bounded_round(self) -> tuple[str, Exception | None]:
+        """A round that ends when a new list is due."""
+        with anyio.CancelScope() as self._round_scope:
+            if self._resume:
+                self._round_scope.deadline = self._verify_at
+            else:
+                self._began = anyio.current_time()
+            return await self._round()
+        self._resume = False
+        return "verify", None
+
+    def _has_listed(self) -> None:
+        """The list of this round is complete, or there is none to be had."""
+        self._listed_at = self._began
+        listed, self._listed = self._listed, anyio.Event()
+        listed.set()
 
     async def _round(self) -> tuple[str, Exception | None]:
         """One stream, with a list before it if need be. Returns why it ended."""
@@ -261,7 +249,10 @@ class Reflector(Generic[T]):
 
     def _do_without(self, error: ApiError) -> None:
         """Nobody waits for an optional resource that is not served; should that change, its objects come in as usual."""
-        if self._kind.group in OPTIONAL_GROUPS and not self.synced.is_set():
+        if self._kind.group not in OPTIONAL_GROUPS:
+            return
+        self._has_listed()
+        if not self.synced.is_set():
             log.warning("resource not available, counted as empty", extra={"resource": self._kind.resource, "error": str(error)})
             self.synced.set()
 
@@ -287,7 +278,7 @@ class Reflector(Generic[T]):
     def _line(self, line: bytes, snapshot: _Snapshot[T] | None) -> _Snapshot[T] | None:
         """Takes in one event; returns the snapshot as long as it is incomplete."""
         try:
-            event = _EVENTS.decode(line)
+            event = EVENTS.decode(line)
         except UNDECODABLE as error:
             raise _Relist("bad_line", f"{self._path}: a line is no watch event: {type(error).__name__}") from None
         if event.type in ("ADDED", "MODIFIED", "DELETED"):
@@ -303,7 +294,7 @@ class Reflector(Generic[T]):
 
     def _bookmark(self, raw: msgspec.Raw, snapshot: _Snapshot[T] | None) -> _Snapshot[T] | None:
         try:
-            metadata = _PARTIALS.decode(raw).metadata
+            metadata = PARTIALS.decode(raw).metadata
             rv = int(metadata.resource_version)
         except UNDECODABLE as error:
             raise _Relist("bad_line", f"{self._path}: unreadable bookmark: {type(error).__name__}") from None
@@ -321,10 +312,13 @@ class Reflector(Generic[T]):
         self.missing = False
         self._metrics.listed(self._kind.resource, len(snapshot.objects))
         self.synced.set()
+        self._verify_at = anyio.current_time() + VERIFY_S * self._rng.uniform(0.8, 1.2) + VERIFY_S_PER_OBJECT * len(snapshot.objects)
+        self._round_scope.deadline = self._verify_at
+        self._has_listed()
 
     def _object(self, type_: EventType, raw: msgspec.Raw, snapshot: _Snapshot[T] | None) -> None:
         obj = self._decode(raw)
-        if isinstance(obj, _Meta):
+        if isinstance(obj, Meta):
             self._unreadable(type_, obj, snapshot)
         elif snapshot is None:
             self._store.apply(type_, obj)
@@ -333,7 +327,7 @@ class Reflector(Generic[T]):
         else:
             snapshot.objects[Key.of(obj)] = obj
 
-    def _unreadable(self, type_: EventType, metadata: _Meta, snapshot: _Snapshot[T] | None) -> None:
+    def _unreadable(self, type_: EventType, metadata: Meta, snapshot: _Snapshot[T] | None) -> None:
         """The object stays as it was known; its deletion is understood all the same."""
         key = Key(metadata.namespace, metadata.name)
         if snapshot is not None:
@@ -346,16 +340,16 @@ class Reflector(Generic[T]):
             else:
                 self._store.advance(rv)
 
-    def _decode(self, raw: msgspec.Raw) -> T | _Meta:
+    def _decode(self, raw: msgspec.Raw) -> T | Meta:
         """The object, or what identifies it where the model cannot read it."""
         try:
             obj: T = self._store.model.decode(raw)
             version(obj)
         except UNDECODABLE as error:
             try:
-                metadata = _PARTIALS.decode(raw).metadata
+                metadata = PARTIALS.decode(raw).metadata
             except UNDECODABLE:
-                metadata = _Meta()
+                metadata = Meta()
             text = describe_decode_error(error)
             if self._skip("undecodable", f"{metadata.namespace}/{metadata.name}: {text}"):
                 self._tell_unreadable(Ref(self._kind, metadata.namespace, metadata.name, metadata.uid), text)
@@ -384,7 +378,7 @@ class Reflector(Generic[T]):
                 snapshot, rv, query = _Snapshot[T](), "", dict(self._selectors)
                 continue
             try:
-                page = _LISTS.decode(body)
+                page = LISTS.decode(body)
                 rv = rv or str(int(page.metadata.resource_version))
             except UNDECODABLE as error:
                 raise _Relist("bad_line", f"{self._path}: the answer is no list: {type(error).__name__}") from None

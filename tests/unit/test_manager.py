@@ -69,6 +69,9 @@ class FilledInformer(Informer[T]):
         self.store: Store[T] = Store(model, indexes)
         self.indexes = indexes
         self.synced = anyio.Event()
+        self.renewed: list[float] = []
+        self.may_renew = anyio.Event()
+        self.may_renew.set()
         self.failure: Exception | None = None
         self.fail = anyio.Event()
 
@@ -79,6 +82,10 @@ class FilledInformer(Informer[T]):
     @property
     def trouble(self) -> str:
         return "missing"
+
+    async def renew(self, since: float) -> None:
+        self.renewed.append(since)
+        await self.may_renew.wait()
 
     def sync(self, *objects: T) -> None:
         self.store.replace(objects, 100)
@@ -280,6 +287,27 @@ async def test_a_follower_keeps_caches_warm_and_takes_over_with_everything() -> 
         one.manager.stop()
         await eventually(lambda: len(two.finished) == 2)
         assert sorted(two.finished) == ["DELETE a", "DELETE b"]
+        two.manager.stop()
+
+
+async def test_a_new_leader_works_only_with_caches_as_new_as_its_term() -> None:
+    server = LeaseServer()
+    one, two = Process(server, "one"), Process(server, "two")
+    for process in (one, two):
+        process.manager.add(EVICTOR)
+    async with one.running(pod("a", node="bad")), two.running(pod("a", node="bad")):
+        await one.until("DELETE a")
+        follower = two.informers[Pod]
+        follower.may_renew = anyio.Event()
+        assert follower.renewed == []
+        taken_over_at = anyio.current_time()
+        one.manager.stop()
+        await eventually(lambda: len(follower.renewed) == 1)
+        assert follower.renewed[0] >= taken_over_at
+        await anyio.sleep(0.03)
+        assert two.finished == []
+        follower.may_renew.set()
+        await eventually(lambda: two.finished == ["DELETE a"])
         two.manager.stop()
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 
+import anyio
 import pytest
 
 from api.core import Pod, ResourceClaim
@@ -337,3 +338,49 @@ async def test_custom_resources_are_decoded_and_bad_ones_named_without_their_val
     assert "ns/h" in what
     assert "replicas" in what
     assert "s3cr3t" not in json.dumps([vars(r) for r in caplog.records], default=str)
+
+
+async def test_a_lost_event_is_made_up_for_by_the_list_that_comes_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector_module, "VERIFY_S", 0.2)
+    first = stream(event("ADDED", pod("a", 5)), event("ADDED", pod("b", 6)), bookmark(7, initial_end=True), bookmark(9))
+    second = stream(event("ADDED", pod("c", 8)), event("ADDED", pod("b", 6)), bookmark(10, initial_end=True))
+    async with world(lambda api: api.on("WATCH", PODS, first, second)) as w:
+        await w.until(9)
+        assert w.names == ["a", "b"]
+        await w.until(10)
+        assert w.names == ["b", "c"]
+        assert w.metrics.rounds == ["verify"]
+    assert [("resourceVersion" in r.query, r.query.get("sendInitialEvents")) for r in w.api.seen("WATCH")[:2]] == [(False, "true")] * 2
+
+
+async def test_renewing_lists_once_for_all_who_ask_and_not_at_all_if_the_list_is_new_enough() -> None:
+    first = stream(event("ADDED", pod("a", 5)), bookmark(7, initial_end=True))
+    second = stream(event("ADDED", pod("a", 8)), bookmark(10, initial_end=True))
+    async with world(lambda api: api.on("WATCH", PODS, first, second)) as w:
+        await w.until(7)
+        await w.informer.renew(0.0)
+        assert len(w.api.seen("WATCH")) == 1
+        now = anyio.current_time()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(w.informer.renew, now)
+        assert w.informer.store.seen_rv == 10
+        await w.informer.renew(now)
+        assert len(w.api.seen("WATCH")) == 2
+
+
+async def test_renewing_waits_while_the_server_does_not_answer() -> None:
+    first = stream(event("ADDED", pod("a", 5)), bookmark(7, initial_end=True))
+    second = stream(event("ADDED", pod("b", 8)), bookmark(10, initial_end=True))
+    async with world(lambda api: api.on("WATCH", PODS, first, refusal(503, "ServiceUnavailable", "not now"), second)) as w:
+        await w.until(7)
+        await w.informer.renew(anyio.current_time())
+        assert w.names == ["b"]
+
+
+async def test_an_optional_resource_that_is_not_served_is_new_enough() -> None:
+    path = "/apis/resource.k8s.io/v1/resourceclaims"
+    async with world(lambda api: api.on("WATCH", path, refusal(404, "NotFound", "no such resource")), ResourceClaim) as w:
+        await w.informer.wait_synced()
+        with anyio.fail_after(2):
+            await w.informer.renew(anyio.current_time())
