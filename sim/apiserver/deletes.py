@@ -37,7 +37,7 @@ class Deleter:
             raise not_found(work.resource.group, work.resource.plural, work.key.name)
         _check_preconditions(work.resource, old, options)
         work.resource.strategy.validate_delete(work.ctx, old.obj)
-        if self._admission.is_active:
+        if self._admission.is_active and not _is_pending(work, old, options):
             attributes = Attributes("DELETE", work.resource, work.version, work.key, "", None, old.obj, _as_json(options), work.ctx)
             await self._admission.mutate(attributes, work.warnings)
             await self._admission.validate(attributes, work.warnings)
@@ -85,6 +85,15 @@ class Deleter:
             return entry
         self._storage.commit(work.resource, work.key, None, entry.ledger, work.author)
         return buried(entry, self._storage.revision)
+
+
+def _is_pending(work: Work, old: Entry, options: DeleteOptions) -> bool:
+    """Whether the object leaves already, and no sooner for this request: webhooks are not asked again."""
+    strategy, metadata = work.resource.strategy, old.obj["metadata"]
+    if not strategy.is_graceful() or not metadata.get("deletionTimestamp"):
+        return False
+    known = metadata.get("deletionGracePeriodSeconds", 0)
+    return options.grace_s is None or strategy.grace_s(work.ctx, old.obj, options.grace_s) >= known
 
 
 def _finalizers(names: list[str], propagation: str, orphans: bool) -> list[str]:

@@ -55,8 +55,8 @@ class Hook:
 def hook_of(webhook: Object) -> Hook:
     """From an entry of `webhooks` with its defaults."""
     return Hook(
-        webhook["name"],
-        webhook["clientConfig"],
+        webhook.get("name", ""),
+        webhook.get("clientConfig") or {},
         webhook.get("rules") or (),
         _selector(webhook.get("namespaceSelector")),
         _selector(webhook.get("objectSelector")),
@@ -151,7 +151,9 @@ def _selector(selector: Object | None) -> Selector:
     labels: dict[str, str] = (selector or {}).get("matchLabels") or {}
     expressions: list[Object] = (selector or {}).get("matchExpressions") or []
     out = [Requirement(key, "in", (value,)) for key, value in labels.items()]
-    return out + [Requirement(e["key"], _OPERATORS[e["operator"]], tuple(e.get("values") or ())) for e in expressions]
+    return out + [
+        Requirement(e.get("key", ""), _OPERATORS.get(e.get("operator", ""), "in"), tuple(e.get("values") or ())) for e in expressions
+    ]
 
 
 def _compiled(source: str) -> Callable[[dict[str, Any]], Any]:

@@ -26,6 +26,7 @@ GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 DRY_RUNS = ("None", "NoneOnDryRun")
 ROUNDS = 2
+SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
 class Question(NamedTuple):
@@ -61,7 +62,7 @@ class Webhooks:
 
     async def mutate(self, attributes: Attributes, warnings: list[str]) -> Object:
         """One webhook after the other; those that want it again after a later one changed the object."""
-        obj = attributes.obj
+        obj = _without_system_fields(attributes)
         earlier: set[int] = set()
         again: set[int] = set()
         for turn in range(ROUNDS if _is_reviewed(attributes) else 0):
@@ -164,6 +165,14 @@ class Webhooks:
 
 def _is_reviewed(attributes: Attributes) -> bool:
     return attributes.resource.group != GROUP or attributes.resource.plural not in EXEMPT
+
+
+def _without_system_fields(attributes: Attributes) -> Object | None:
+    """What a client says of fields that are the server's is dropped before mutating webhooks see a new object."""
+    obj = attributes.obj
+    if obj is None or attributes.operation != "CREATE" or attributes.subresource:
+        return obj
+    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k not in SYSTEM_FIELDS}}
 
 
 def _with_revision(attributes: Attributes) -> Object | None:

@@ -88,6 +88,30 @@ def test_mutations_follow_each_other_and_are_seen_by_validation() -> None:
     simulate(scenario, hooks.served)
 
 
+def test_fields_of_the_server_are_not_the_clients_to_set() -> None:
+    hooks = Hooks(a=allow)
+
+    async def scenario(world: World) -> None:
+        await install(world, "mutating", ("a", {}))
+        assert (await create(world, uid="x", creationTimestamp="2020-01-01T00:00:00Z", labels={"l": "m"}))[0] == 201
+        assert hooks.asked[0][1]["object"]["metadata"] == {"name": "c", "namespace": "default", "labels": {"l": "m"}}
+
+    simulate(scenario, hooks.served)
+
+
+def test_pods_that_leave_already_are_not_asked_about_again() -> None:
+    hooks = Hooks(a=allow)
+
+    async def scenario(world: World) -> None:
+        await world.made("pods", {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "a", "image": "i"}]}})
+        await install(world, "validating", ("a", {}), rule={**RULE, "operations": ["DELETE"], "resources": ["pods"]})
+        for options in ({}, {}, {"gracePeriodSeconds": 40}, {"gracePeriodSeconds": 5}):
+            assert (await world.call("DELETE", "pods/p", options))[0] == 200
+        assert [request["options"].get("gracePeriodSeconds") for _, request in hooks.asked] == [None, 5]
+
+    simulate(scenario, hooks.served)
+
+
 def test_reinvocation_where_a_later_webhook_changed_the_object() -> None:
     hooks = Hooks(plain=allow, eager=allow, changes=put("x"), late=allow)
 
