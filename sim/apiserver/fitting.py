@@ -77,7 +77,8 @@ def fitted(
     version: Version,
     validation: str,
 ) -> tuple[Object, list[str]]:
-    """A private copy of what the patch makes of an object, in the form of its schema, and warnings.
+    """What the patch makes of an object, in the form of its schema, and warnings. `current` has that form; the parts of it that the patch
+    leaves alone are shared, all others are new.
 
     Raises StatusError 400, 413, 422 or 500.
     """
@@ -87,28 +88,31 @@ def fitted(
         obj = merge_patch(current, patch.body)
     else:
         obj = strategic_patch(current, patch.body if patch.body is not None else {}, version.schema)
-    obj = copied(obj)
-    if problem := _problem(obj, resource, version, patch.kind):
+    fields = as_map(obj)
+    if fields is None:
+        text = f"json: cannot unmarshal {json_type(obj)} into Go value of type map[string]interface {{}}"
+        raise _refused(patch, obj, text)
+    changed: Object = {key: copied(value) for key, value in fields.items() if key not in current or value is not current[key]}
+    if problem := _problem(fields, changed, resource, version, patch.kind):
         raise _refused(patch, obj, problem)
     warnings: list[str] = []
     if validation != "Ignore":
-        warnings = unknown_fields(obj, version.schema, patch.duplicates)
+        warnings = unknown_fields(changed, version.schema, patch.duplicates)
         if warnings and validation == "Strict":
             raise _refused(patch, obj, strict_text(warnings))
-    prune(obj, version.schema)
+    names = list(changed)
+    prune(changed, version.schema)
     if not resource.is_custom:
-        normalize(obj, version.schema)
-    return obj, warnings
+        normalize(changed, version.schema)
+    gone = {name for name in names if name not in changed}
+    return {key: changed.get(key, value) for key, value in fields.items() if key not in gone}, warnings
 
 
-def _problem(obj: Any, resource: Resource, version: Version, how: str) -> str:
-    """Why a patched object cannot be decoded; "" if it can be."""
-    fields = as_map(obj)
-    if fields is None:
-        return f"json: cannot unmarshal {json_type(obj)} into Go value of type map[string]interface {{}}"
+def _problem(fields: Object, changed: Object, resource: Resource, version: Version, how: str) -> str:
+    """Why a patched object, of which a part has changed, cannot be decoded; "" if it can be."""
     kind, api_version, wanted = fields.get("kind"), fields.get("apiVersion"), resource.api_version(version.name)
     if how == STRATEGIC:
-        return unstructured_problem(fields, version.schema)
+        return unstructured_problem(changed, version.schema)
     if resource.is_custom:
         if not kind:
             return f"Object 'Kind' is missing in '{_text(fields)}'"
@@ -119,7 +123,7 @@ def _problem(obj: Any, resource: Resource, version: Version, how: str) -> str:
             raise invalid_status(resource.group, str(kind), name, [invalid("kind", kind, f"must be {resource.kind}")])
     elif (kind, api_version) != (resource.kind, wanted):
         return _other(fields, resource, str(kind), str(api_version))
-    return decode_problem(fields, version.schema, resource.kind)
+    return decode_problem(changed, version.schema, resource.kind)
 
 
 def _other(obj: Object, resource: Resource, kind: str, api_version: str) -> str:

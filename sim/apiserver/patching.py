@@ -48,6 +48,8 @@ class Patcher:
                 current = {**current, "metadata": {**current["metadata"], "managedFields": entries}}
             obj, warnings = fitted(patch, current, work.resource, work.version, work.options.validation)
             check_identity(work, obj)
+            if work.subresource != "status":
+                obj = {key: copied(value) if value is current.get(key) else value for key, value in obj.items()}
             result = await self.converted(work, obj)
             work.warnings = [*dict.fromkeys((*work.warnings, *warnings))]
             return result, None
