@@ -12,6 +12,7 @@ from typing import Protocol
 
 from api.fielderrors import FieldError, invalid
 from sim.apiserver import metadata as meta
+from sim.apiserver.confining import confined, fill_written
 from sim.apiserver.fields.lazy import NOBODY, Ledger
 from sim.apiserver.fields.managed import Managers, claimed
 from sim.apiserver.objects import Object, copied
@@ -186,11 +187,11 @@ class Writer:
         metadata = meta.opened(obj)
         self._check_version(work, metadata, old)
         obj["metadata"] = metadata
-        obj = _only(work, obj, before)
-        self._fill(work, obj)
+        obj = confined(obj, before, resource, work.version, work.subresource)
+        fill_written(obj, self._schema(work), work.subresource)
         strategy.default(obj)
         if self._admission.is_active:
-            obj = _only(work, await self._mutate(work, obj, before), before)
+            obj = confined(await self._mutate(work, obj, before), before, resource, work.version, work.subresource)
         metadata = meta.opened(obj)
         metadata.pop("resourceVersion", None)
         _drop_twins(work, metadata)
@@ -207,16 +208,6 @@ class Writer:
         if self._storage.table(resource).entries.get(work.key) is not old:
             return None
         return Result(self.settle(work, old, obj, ledger))
-
-    def _fill(self, work: Work, obj: Object) -> None:
-        """Schema defaults of what a write may change; everything else has them."""
-        schema = self._schema(work)
-        if work.subresource != "status" or (status := schema.properties.get("status")) is None:
-            fill_defaults(obj, schema)
-        elif "status" in obj:
-            fill_defaults(obj["status"], status)
-        elif "status" in schema.defaults:
-            obj["status"] = copied(schema.defaults["status"])
 
     async def _stored(self, work: Work, obj: Object) -> Object:
         """The object as it is stored: custom resources are pruned and get their defaults once more, by the schema of that version."""
@@ -384,22 +375,3 @@ def _finalizer_errors(work: Work, metadata: Object, known: Sequence[str] = ()) -
         return []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [invalid(f"metadata.finalizers[{i}]", name, text) for i, name in odd]
-
-
-def _only(work: Work, obj: Object, before: Object) -> Object:
-    """A status write changes status (built-in kinds: and labels and the like), any other write everything but status.
-
-    What a status write cannot change is shared with the stored object: hooks may put something else in its place and no more.
-    """
-    if work.subresource == "status":
-        kept = {**before, "metadata": obj["metadata"]}
-        if work.resource.is_custom:
-            kept["metadata"] = {**before["metadata"], "resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        kept.pop("status", None)
-        return {**kept, "status": obj["status"]} if "status" in obj else kept
-    if work.subresource or not work.version.has_status:
-        return obj
-    out = {k: v for k, v in obj.items() if k != "status"}
-    if "status" in before:
-        out["status"] = copied(before["status"])
-    return out
