@@ -47,13 +47,21 @@ def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES, expected: st
         raise unsupported_media_type(f"the body of the request was in an unknown format - accepted media types include: {listed}")
     if len(request.body) > MAX_BODY:
         raise too_large(f"Request entity too large: limit is {MAX_BODY}")
+    obj, duplicates = _read(request.body, kind, expected)
+    api_version = obj.get("apiVersion")
+    if isinstance(api_version, str) and api_version.count("/") > 1:
+        raise unrecognized(f"unexpected GroupVersion string: {api_version}", request.body, expected)
+    return obj, duplicates
+
+
+def _read(body: bytes, kind: str, expected: str) -> tuple[Object, list[str]]:
     if "yaml" not in kind:
-        return decode_json(request.body, expected)
-    if request.body.startswith(b"{"):
+        return decode_json(body, expected)
+    if body.startswith(b"{"):
         # Nearly always JSON, which is YAML too and much faster to read; flow mappings that are no JSON are left to YAML.
         with contextlib.suppress(StatusError):
-            return decode_json(request.body, expected)
-    return decode_yaml(request.body, expected)
+            return decode_json(body, expected)
+    return decode_yaml(body, expected)
 
 
 def decoded(request: Request, resource: Resource, version: Version, validation: str) -> tuple[Object, list[str]]:
@@ -85,7 +93,7 @@ def decoded_options(request: Request) -> Object | None:
     if not request.body.strip():
         return None
     obj, _ = parsed(request)
-    kind, api_version = obj.get("kind") or "DeleteOptions", obj.get("apiVersion") or "v1"
+    kind, api_version = obj.get("kind") or "DeleteOptions", obj.get("apiVersion") or "meta.k8s.io/v1"
     if kind != "DeleteOptions":
         raise bad_request(unregistered(api_version, kind))
     if problem := decode_problem(obj, schema_of("", "v1", "DeleteOptions"), "DeleteOptions"):
@@ -96,7 +104,7 @@ def decoded_options(request: Request) -> Object | None:
 def _check_custom_kind(obj: Object, resource: Resource, wanted: str, request: Request) -> None:
     kind = obj.get("kind") or ""
     if not kind:
-        shown = request.body.decode(errors="replace").strip()
+        shown = request.body.decode(errors="replace")
         raise unrecognized(f"Object 'Kind' is missing in '{shown}'", request.body, resource.kind)
     check_version(obj, wanted)
     if kind != resource.kind:

@@ -58,7 +58,7 @@ def patch_kind(request: Request, resource: Resource) -> str:
             listed = ", ".join(allowed)
             raise unsupported_media_type(f"the body of the request was in an unknown format - accepted media types include: {listed}")
     elif kind not in (JSON, MERGE, STRATEGIC, APPLY):
-        raise unsupported_media_type("415: Unsupported Media Type")
+        raise unsupported_media_type("415: Unsupported Media Type", shows_details=True)
     return kind
 
 

@@ -157,15 +157,16 @@ def _combined(options: ListOptions) -> list[FieldError]:
         return errors
     if options.initial_events is not None:
         errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if options.match:
-        if options.match not in ("Exact", "NotOlderThan"):
-            errors.append(not_supported(MATCH, options.match, ("Exact", "NotOlderThan", "")))
-        elif options.match == "Exact" and options.resource_version == "0":
-            errors.append(forbidden(MATCH, f'{MATCH} "exact" is forbidden for resourceVersion "0"'))
-        if not options.resource_version:
-            errors.append(forbidden(MATCH, f"{MATCH} is forbidden unless resourceVersion is provided"))
-        if options.continue_token:
-            errors.append(forbidden(MATCH, f"{MATCH} is forbidden when continue is provided"))
+    if not match:
+        return errors
+    if not options.resource_version:
+        errors.append(forbidden(MATCH, f"{MATCH} is forbidden unless resourceVersion is provided"))
+    if options.continue_token:
+        errors.append(forbidden(MATCH, f"{MATCH} is forbidden when continue is provided"))
+    if match not in ("Exact", "NotOlderThan"):
+        errors.append(not_supported(MATCH, match, ("Exact", "NotOlderThan", "")))
+    elif match == "Exact" and options.resource_version == "0":
+        errors.append(forbidden(MATCH, f'{MATCH} "exact" is forbidden for resourceVersion "0"'))
     return errors
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from api.fielderrors import invalid
 from sim.apiserver.fields.managed import encode
 from sim.apiserver.front.accept import Accepted, negotiate
 from sim.apiserver.front.table import Include, table
@@ -18,6 +19,7 @@ from sim.apiserver.objects import Object, dig
 from sim.apiserver.options import ListOptions, retry_later
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import ObjectKey, Resource, Version
+from sim.apiserver.schema.jsonerrors import json_error
 from sim.apiserver.scheme import go_kind
 from sim.apiserver.selectors import field_requirements, label_selector, labels_of, matches
 from sim.apiserver.status import StatusError, bad_request, gone, not_acceptable, not_found
@@ -30,6 +32,7 @@ TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectM
 FORMAT = "meta.k8s.io/v1"
 BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 INCLUDES: Mapping[str, Include] = {"None": "None", "Metadata": "Metadata", "Object": "Object"}
+MAX_TOKEN_DEPTH = 10_000
 EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter."
@@ -63,9 +66,10 @@ def form_of(request: Request, resource: Resource, *, is_watch: bool = False, is_
     """Raises StatusError 406."""
     accepted = negotiate(request.accept, is_custom=resource.is_custom, is_watch=is_watch, is_list=is_list)
     asked = request.query.get("includeObject") or "Metadata"
-    if (include := INCLUDES.get(asked)) is None:
-        raise bad_request(f'unrecognized includeObject value: "{asked}"')
-    return Form(accepted, include, request.lean)
+    if (include := INCLUDES.get(asked)) is None and accepted.kind == TABLE:
+        error = invalid("includeObject", asked, "must be 'Metadata', 'Object', 'None', or empty")
+        raise bad_request(f"Unable to convert to Table as requested: {error}")
+    return Form(accepted, include or "Metadata", request.lean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ def _fields_of(resource: Resource, version: Version) -> Callable[[Object], Any]:
 
 def answer(obj: Object, accepted: Accepted, status: int = 200, warnings: Sequence[str] = ()) -> Answer:
     """Encodes an answer."""
-    body = yaml.safe_dump(obj, sort_keys=False).encode() if accepted.is_yaml else msgspec.json.encode(obj) + b"\n"
+    body = yaml.safe_dump(obj).encode() if accepted.is_yaml else msgspec.json.encode(obj) + b"\n"
     headers = {"Warning": ", ".join(f'299 - "{_quoted(text)}"' for text in warnings)} if warnings else {}
     return Answer(status, body, accepted.content_type, headers)
 
@@ -162,7 +166,7 @@ class Reader:
         if form.is_table:
             return table(resource, version, [obj], include=form.include, now=self._now(), list_meta=_table_meta(obj))
         if form.accepted.kind == PARTIAL_LIST:
-            raise _mistaken(PARTIAL_LIST, "not a list", resource, "")
+            raise _no_list(resource)
         return _partial(obj, form) if form.is_partial else obj
 
     async def whole(self, resource: Resource, version: Version, entry: Entry, *, lean: bool) -> Object:
@@ -182,7 +186,7 @@ class Reader:
         if after:
             found = [(key, entry) for key, entry in found if _path(key, namespace) > after]
         meta: Object = {"resourceVersion": str(revision)}
-        if resource.is_custom:
+        if resource.is_custom and not form.accepted.kind:
             meta["continue"] = ""
         limit = 0 if options.resource_version == "0" and not options.continue_token else max(options.limit, 0)
         if limit and len(found) > limit:
@@ -228,6 +232,12 @@ class Reader:
             raise retry_later_for(revision, current)
         is_exact = options.match == "Exact" or (not options.match and options.limit > 0)
         return (revision if is_exact else current), ""
+
+
+def _no_list(resource: Resource) -> StatusError:
+    if resource.is_custom:
+        return StatusError(500, "", "content is not a list")
+    return _mistaken(PARTIAL_LIST, "not a list", resource, "")
 
 
 def _mistaken(asked: str, found: str, resource: Resource, suffix: str) -> StatusError:
@@ -290,10 +300,11 @@ def _parse_token(token: str) -> tuple[int, str]:
     if end < len(token) or len(token) % 4 == 1:
         at = end if end < len(token) else len(token) - 1
         raise _bad_token(f"illegal base64 data at input byte {at}")
+    text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     try:
-        content = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=_Token)
+        content = msgspec.json.decode(text, type=_Token)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _bad_token(str(error)) from None
+        raise _bad_token(json_error(text.decode("latin-1"), MAX_TOKEN_DEPTH) or str(error)) from None
     if content.v != FORMAT:
         raise _bad_token(f"server does not recognize this encoded version {content.v}")
     if content.rv == 0:

@@ -128,9 +128,9 @@ def not_acceptable(message: str) -> StatusError:
     return StatusError(406, "NotAcceptable", message)
 
 
-def unsupported_media_type(message: str) -> StatusError:
+def unsupported_media_type(message: str, *, shows_details: bool = False) -> StatusError:
     """A body whose content type the resource does not take."""
-    return StatusError(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message, shows_details=shows_details)
 
 
 def too_large(message: str) -> StatusError:

@@ -13,7 +13,7 @@ from sim.apiserver.owning import manager_of
 from sim.apiserver.patching import Patcher, check_identity
 from sim.apiserver.reading import Form, Reader, answer, form_of
 from sim.apiserver.requests import Answer, Request, Stream
-from sim.apiserver.resources import Context, Effect, ObjectKey, Resource, Version
+from sim.apiserver.resources import Context, Effect, ObjectKey, Resource, Subresource, Version
 from sim.apiserver.routes import Target
 from sim.apiserver.scaling import Scaler, scale_of
 from sim.apiserver.status import StatusError, bad_request, forbidden, method_not_allowed, not_found, qualified
@@ -25,7 +25,7 @@ __all__ = ("Verbs",)
 
 ContextOf = Callable[[Request, bool], Context]
 KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+METHODS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -71,7 +71,10 @@ class Verbs:
     def _check_path(self, request: Request, target: Target, resource: Resource, version: Version) -> None:
         """Raises StatusError where there is nothing or not this verb. Custom resources have a handler of their own, with its own words."""
         method = request.method
-        if target.subresource and not _has(resource, version, target.subresource):
+        sub = None if resource.is_custom else resource.subresources.get(target.subresource)
+        if sub is not None:
+            self._check_subresource(method, target, resource, sub)
+        elif target.subresource and not _has(resource, version, target.subresource):
             raise not_found(resource.group, resource.plural, target.name) if resource.is_custom else missing_subresource()
         if resource.is_custom:
             if method not in METHODS:
@@ -80,14 +83,21 @@ class Verbs:
                 raise bad_request("name must be provided")
             if method == "DELETE" and target.subresource:
                 raise unsupported(resource, "delete")
-        elif (
-            method not in METHODS
-            or method == "HEAD"
-            or (method == "GET" and target.subresource in resource.actions)
-            or (method in ("PUT", "PATCH") and (not target.name or target.subresource in resource.actions))
-            or (method == "DELETE" and target.subresource)
-        ):
+            return
+        if target.name and "get" not in resource.verbs:
+            raise missing_subresource()
+        is_known = method in METHODS and method != "HEAD"
+        if not is_known or (method in ("PUT", "PATCH") and not target.name) or (method == "DELETE" and target.subresource):
             raise method_not_allowed()
+
+    def _check_subresource(self, method: str, target: Target, resource: Resource, sub: Subresource) -> None:
+        """Of a built-in kind; those that need a kubelet only know whether there is an object. Raises StatusError 404 or 405."""
+        if METHODS.get(method) not in sub.verbs or method == "HEAD":
+            raise method_not_allowed()
+        if target.subresource not in resource.actions and "update" not in sub.verbs:
+            key = ObjectKey(target.namespace, target.name)
+            is_there = key in self._storage.table(resource).entries
+            raise missing_subresource() if is_there else not_found(resource.group, resource.plural, target.name)
 
     async def _get(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
         form = form_of(request, resource)
@@ -122,10 +132,12 @@ class Verbs:
         return Work(resource, version, ObjectKey(target.namespace, target.name), target.subresource, options, context, author)
 
     async def _post(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
-        if target.name:
-            if target.subresource in resource.actions:
-                return await self._act(request, target, resource, version)
+        if target.subresource in resource.actions:
+            return await self._act(request, target, resource, version)
+        if target.subresource or (target.name and not resource.is_custom):
             raise method_not_allowed()
+        # The handler of custom resources does not look at a name in the path.
+        target = replace(target, name="")
         work = self._work(request, target, resource, version)
         form = form_of(request, resource)
         if resource.is_namespaced and not target.namespace:
@@ -154,11 +166,10 @@ class Verbs:
     async def _act(self, request: Request, target: Target, resource: Resource, version: Version) -> Answer:
         work = self._work(request, target, resource, version)
         body = decoded_action(request, resource, target.subresource)
-        table = self._storage.table(resource)
-        old = table.entries.get(work.key)
-        if old is None:
-            raise not_found(resource.group, resource.plural, target.name)
         _check_namespace(body, target.namespace)
+        table = self._storage.table(resource)
+        if work.key not in table.entries:
+            raise not_found(resource.group, resource.plural, target.name)
         body = await self._writer.admit(work, body)
         old = table.entries.get(work.key)
         if old is None:
@@ -262,7 +273,9 @@ class Verbs:
             raise not_found("", "namespaces", name)
         if namespace["metadata"].get("deletionTimestamp"):
             why = f"unable to create new content in namespace {name} because it is being terminated"
-            error = forbidden(work.resource.group, work.resource.plural, obj["metadata"].get("name") or "", why)
+            metadata: Object = obj["metadata"]
+            new = metadata.get("name") or metadata.get("generateName") or ""
+            error = forbidden(work.resource.group, work.resource.plural, new, why)
             message = f"namespace {name} is being terminated"
             error.details["causes"] = [{"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}]
             raise error
@@ -278,7 +291,7 @@ def _has(resource: Resource, version: Version, subresource: str) -> bool:
 
 def missing_subresource() -> StatusError:
     """A subresource that does not exist."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
+    return StatusError(404, "NotFound", "the server could not find the requested resource", shows_details=True)
 
 
 def unsupported(resource: Resource, verb: str) -> StatusError:

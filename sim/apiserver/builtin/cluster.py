@@ -19,6 +19,7 @@ __all__ = ("NamespaceStrategy", "NodeStrategy")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _LASTING: Final = ("default", "kube-system", "kube-public")
 _NOT_READY: Final[Object] = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _INFO: Final = (
     "machineID",
@@ -64,10 +65,13 @@ class NamespaceStrategy(Builtin):
             obj["status"] = old["status"]
 
     def validate_create(self, ctx: Context, obj: Object) -> list[FieldError]:
-        text = "name is neither a standard finalizer name nor is it fully qualified"
-        return [invalid("spec.finalizers", f, text) for f in obj["spec"]["finalizers"] if "/" not in f and f != "kubernetes"]
+        return [invalid("spec.finalizers", f, _UNQUALIFIED) for f in obj["spec"]["finalizers"] if "/" not in f and f != "kubernetes"]
 
     def validate_update(self, ctx: Context, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        if subresource == "finalize":
+            names: list[str] = part(obj, "spec").get("finalizers") or []
+            odd = [(i, name) for i, name in enumerate(names) if "/" not in name and name != "kubernetes"]
+            return [invalid(f"spec.finalizers[{i}]", name, _UNQUALIFIED) for i, name in odd]
         if subresource != "status":
             return []
         phase = part(obj, "status").get("phase", "")

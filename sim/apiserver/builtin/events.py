@@ -81,9 +81,9 @@ class NewEventStrategy(EventStrategy):
     """Events that come in through events.k8s.io, which asks for more."""
 
     def validate_create(self, ctx: Context, obj: Object) -> list[FieldError]:
-        out: list[FieldError] = []
+        out = super().validate_create(ctx, obj)
         if not obj.get("eventTime"):
             out.append(required("eventTime"))
         if obj.get("type") not in ("Normal", "Warning"):
             out.append(invalid("type", obj.get("type", ""), f"has invalid value: {obj.get('type', '')}"))
-        return out or super().validate_create(ctx, obj)
+        return out

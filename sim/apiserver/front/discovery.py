@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import yaml
 
-from sim.apiserver.front.accept import DISCOVERY, negotiate
+from sim.apiserver.front.accept import DISCOVERY, JSON, negotiate
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import Resource, Version
@@ -82,13 +82,15 @@ class Discovery:
         path = request.path.rstrip("/") or "/"
         health = path.split("/")[1]
         if health in HEALTH:
-            return _health(path, "verbose" in request.query)
+            return _health(request.path, "verbose" in request.query)
         document = self._document(path)
         if document is None:
             return None
-        if request.method != "GET":
+        # Groups are described by plain handlers, which look at no method; all else is routed.
+        is_routed = path.startswith(("/api/", "/version")) or path == "/api" or _is_built_in_version(path)
+        if is_routed and request.method != "GET":
             raise method_not_allowed()
-        accepted = negotiate(request.accept, DISCOVERY)
+        accepted = negotiate(request.accept, DISCOVERY, is_custom=not is_routed) if path != "/" else JSON
         is_aggregated = accepted.kind != "" and path in ("/api", "/apis")
         content_type = AGGREGATED_TYPE if is_aggregated else accepted.content_type
         if (ready := self._answers.get((path, content_type))) is None:
@@ -165,6 +167,11 @@ def by_precedence(versions: Sequence[str] | dict[str, Any]) -> list[str]:
 def not_found_page() -> Answer:
     """The answer to a path that nothing serves."""
     return Answer(404, b"404 page not found\n", TEXT_TYPE, {"X-Content-Type-Options": "nosniff"})
+
+
+def _is_built_in_version(path: str) -> bool:
+    parts = path.split("/")
+    return len(parts) == 4 and parts[2] in BUILT_IN_GROUPS
 
 
 _VERSION: Final[Object] = {

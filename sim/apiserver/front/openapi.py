@@ -52,7 +52,7 @@ class OpenApi:
 
     def answer(self, request: Request) -> Answer | None:
         """The answer when the path is below /openapi, else None. Raises StatusError (405)."""
-        if not request.path.startswith("/openapi/"):
+        if request.path not in ("/openapi/v2", INDEX) and not request.path.startswith(f"{INDEX}/"):
             return None
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()

@@ -7,6 +7,7 @@ __all__ = ("json_error",)
 _CHARS = r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*'
 _PLAIN = re.compile(_CHARS)
 _TOKEN = re.compile(rf'[ \t\r\n]+|"{_CHARS}"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{{}}\[\]:,]')
+_LITERALS = {"t": "true", "f": "false", "n": "null"}
 _END = "unexpected end of JSON input"
 _SHOWN = {"'": r"'\''", '"': "'\"'"}
 
@@ -62,6 +63,11 @@ def _complaint(text: str, at: int, wanted: str, stack: list[str]) -> str:
     char = text[at]
     if char == '"' and wanted in ("key", "key or }", "value", "value or ]"):
         return _text_complaint(text, at + 1)
+    if wanted in ("value", "value or ]") and (literal := _LITERALS.get(char)):
+        same = next((i for i, c in enumerate(literal) if text[at + i : at + i + 1] != c), 0)
+        if at + same >= len(text):
+            return _END
+        return f"invalid character {_quoted(text[at + same])} in literal {literal} (expecting '{literal[same]}')"
     if char == "-" and wanted in ("value", "value or ]"):
         return f"invalid character {_quoted(text[at + 1])} in numeric literal" if at + 1 < len(text) else _END
     place = {

@@ -12,6 +12,8 @@ __all__ = ("QUANTITY", "compile_openapi")
 QUANTITY = "quantity"
 """Format of a resource.Quantity, which the documents describe only as string or number."""
 
+_UNPRINTED = ("name", "minReadySeconds")
+"""Optional fields with a default that Go leaves out when it prints them, because it is their zero value."""
 _PREFIX = "#/components/schemas/"
 _SPECIAL: dict[str, dict[str, Any]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"format": QUANTITY},
@@ -90,5 +92,5 @@ def _fill(schema: Schema, node: Object, schemas: Mapping[str, Object], known: di
         schema.items = _compiled(items, schemas, known)
     for key, child in node.get("properties", {}).items():
         schema.properties[key] = _compiled(child, schemas, known)
-        if "default" in child:
+        if "default" in child and (key not in _UNPRINTED or key in schema.required):
             schema.defaults[key] = child["default"]
