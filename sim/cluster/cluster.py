@@ -18,8 +18,7 @@ from api.operatorconfig import LeaderElection, OperatorConfiguration
 from api.plan import Key
 from controllers.runtime.manager import EXIT_CRASHED
 from sim.apiserver.bootstrap import bootstrap
-from sim.apiserver.care.collector import Collector
-from sim.apiserver.care.namespaces import NamespaceController
+from sim.apiserver.care.controllers import Controllers
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Request, Stream
 from sim.apiserver.server import ApiServer
@@ -84,7 +83,7 @@ class Cluster:
         self.kubelet = Kubelet(self.server, self.clock, defaults=setup.behaviour, seed=seed)
         lifecycle = NodeLifecycle(self.server, self.clock)
         self.nodes = Nodes(self.server, self.clock, self.kubelet, lifecycle)
-        self._care = (self.kubelet, lifecycle, Collector(self.server), NamespaceController(self.server))
+        self._care = (self.kubelet, lifecycle, Controllers(self.server))
         self._faults = faults
         self._stack = AsyncExitStack()
         self._is_closing = False

@@ -9,8 +9,8 @@ import anyio
 
 from api.plan import Clock
 from sim.apiserver.bootstrap import bootstrap
-from sim.apiserver.care.collector import Collector
-from sim.apiserver.care.namespaces import NamespaceController
+from sim.apiserver.care.controllers import Controllers
+from sim.apiserver.care.webhooks import Webhooks
 from sim.apiserver.server import ApiServer
 from sim.kubelet.behaviour import Behaviour
 from sim.kubelet.kubelet import Kubelet
@@ -18,7 +18,6 @@ from sim.nodes.actions import Nodes
 from sim.nodes.heartbeats import Heartbeats
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import NodeSpec
-from sim.nodes.tokens import AccountTokens
 
 __all__ = ("Cluster", "running_cluster")
 
@@ -40,18 +39,16 @@ async def running_cluster(
     clock: Clock, rng: Random, specs: Sequence[NodeSpec], behaviour: Behaviour | None = None
 ) -> AsyncGenerator[Cluster]:
     """A bootstrapped cluster with nodes that are Ready. `behaviour`: of pods without annotations."""
-    server = ApiServer(clock, rng)
+    server = ApiServer(clock, rng, webhooks=Webhooks)
     await bootstrap(server)
     lifecycle = NodeLifecycle(server, clock)
     kubelet = Kubelet(server, clock, defaults=behaviour, seed=rng.getrandbits(32))
     nodes = Nodes(server, clock, kubelet, lifecycle)
     async with anyio.create_task_group() as tasks:
         for run in (
-            Collector(server).run,
-            NamespaceController(server).run,
+            Controllers(server).run,
             lifecycle.run,
             kubelet.run,
-            AccountTokens(server, clock, rng).run,
         ):
             tasks.start_soon(run)
         await nodes.create(specs)

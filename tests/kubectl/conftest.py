@@ -69,12 +69,11 @@ class Background:
 
     async def _serve(self) -> None:
         from sim.apiserver.bootstrap import bootstrap
-        from sim.apiserver.care.collector import Collector
-        from sim.apiserver.care.namespaces import NamespaceController
+        from sim.apiserver.care.controllers import Controllers
         from sim.apiserver.server import ApiServer
 
         server = ApiServer(WallClock(), Random(1))  # noqa: S311 - no secrets come from it
-        care = [asyncio.create_task(run) for run in (Collector(server).run(), NamespaceController(server).run())]
+        care = [asyncio.create_task(Controllers(server).run())]
         await bootstrap(server)
         context, trusted = write_certificate(self._kubeconfig.parent)
         async with Listener(server.handle, token=TOKEN, tls=context) as listener:
