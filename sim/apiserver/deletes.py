@@ -12,6 +12,7 @@ from sim.apiserver.writes import Admission, Attributes, Work, Writer
 
 __all__ = ("Deleter",)
 
+NAMESPACES = ("", "namespaces")
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
@@ -110,6 +111,14 @@ def _finalizers(names: list[str], propagation: str, orphans: bool) -> list[str]:
 
 def _check_preconditions(resource: Resource, old: Entry, options: DeleteOptions) -> None:
     metadata, wanted = old.obj["metadata"], options.uid
+    if resource.place == NAMESPACES:
+        # They have a check of their own, with words of its own.
+        known = {"UID": metadata["uid"], "ResourceVersion": str(old.revision)}
+        for what, asked in (("UID", options.uid), ("ResourceVersion", options.resource_version)):
+            if asked is not None and asked != known[what]:
+                why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {known[what]}"
+                raise conflict("", "namespaces", metadata["name"], why)
+        return
     if wanted is not None and wanted != metadata["uid"]:
         why = f"the UID in the precondition ({wanted}) does not match the UID in record ({metadata['uid']}). "
         why += "The object might have been deleted and then recreated"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from api.fielderrors import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required
-from sim.apiserver.builtin.names import config_key_problems, label_name, port_name_problems, subdomain_name
+from sim.apiserver.builtin.names import bad_subdomain, config_key_problems, label_name, port_name_problems, subdomain_name
 from sim.apiserver.builtin.probe_validation import lifecycle_errors, probe_errors
 from sim.apiserver.builtin.resource_validation import container_resource_errors
 from sim.apiserver.objects import Object
@@ -148,6 +148,7 @@ def _value_from(path: str, source: Object, value: Any) -> Iterator[FieldError]:
             if not part.get("resource"):
                 yield required(f"{path}.resourceFieldRef.resource")
         elif kind != "fileKeyRef":
+            yield from bad_subdomain(f"{path}.{kind}.name", part.get("name") or "")
             key = part.get("key")
             if not key:
                 yield required(f"{path}.{kind}.key")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from api.fielderrors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from sim.apiserver.builtin.container_validation import PodFacts, container_errors, host_port_errors
 from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, qualified
+from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.builtin.scheduling_validation import affinity_errors, gate_errors, spread_errors, toleration_errors
 from sim.apiserver.objects import Object
 
@@ -132,6 +133,23 @@ def _volumes(path: str, volumes: list[Object]) -> Iterator[FieldError]:
         for kind, key in _NAMED:
             if len(sources) == 1 and (source := volume.get(kind)) is not None and not source.get(key):
                 yield required(f"{at}.{kind}.{key}")
+        if len(sources) == 1 and (projected := part(volume, "projected")):
+            yield from _projected(f"{at}.projected", items(projected, "sources"))
+
+
+def _projected(path: str, sources: list[Object]) -> Iterator[FieldError]:
+    """Sources of a projected volume: one kind each, with a name where it has one."""
+    for i, source in enumerate(sources):
+        at = f"{path}.sources[{i}]"
+        named = (f"{at}.{kind}.name" for kind in ("secret", "configMap") if kind in source and not part(source, kind).get("name"))
+        yield from (required(where) for where in named)
+        token = source.get("serviceAccountToken")
+        if token is not None and not token.get("path"):
+            yield required(f"{path}.path")
+        if token is not None and (seconds := token.get("expirationSeconds", 3600)) < 600:
+            yield invalid(f"{at}.serviceAccountToken.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        if sum(value is not None for value in source.values()) > 1:
+            yield forbidden(at, "may not specify more than 1 volume type per source")
 
 
 def _claims(path: str, claims: list[Object]) -> Iterator[FieldError]:

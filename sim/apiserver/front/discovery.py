@@ -11,7 +11,7 @@ from sim.apiserver.front.accept import DISCOVERY, JSON, negotiate
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import Resource, Version
-from sim.apiserver.status import method_not_allowed
+from sim.apiserver.status import StatusError, method_not_allowed
 
 __all__ = ("BUILT_IN_GROUPS", "GIT_VERSION", "Discovery", "by_precedence", "not_found_page")
 
@@ -99,10 +99,12 @@ class Discovery:
         return ready
 
     def missing(self, path: str) -> Answer:
-        """What an unknown path gets: a Status below built-in groups, elsewhere the page of the HTTP library."""
+        """What an unknown path gets: a failure below built-in groups, elsewhere the page of the HTTP library. Raises StatusError (404)."""
         parts = path.split("/")
         is_built_in = parts[1:2] == ["api"] or (parts[1:2] == ["apis"] and len(parts) > 3 and parts[2] in BUILT_IN_GROUPS)
-        return Answer(404, _NO_RESOURCE) if is_built_in else not_found_page()
+        if is_built_in:
+            raise StatusError(404, "NotFound", "the server could not find the requested resource", shows_details=True)
+        return not_found_page()
 
     def _document(self, path: str) -> Object | None:
         match path.split("/")[1:]:
@@ -189,18 +191,6 @@ _VERSION: Final[Object] = {
     "compiler": "",
     "platform": "",
 }
-_NO_RESOURCE: Final = msgspec.json.encode(
-    {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": "the server could not find the requested resource",
-        "reason": "NotFound",
-        "details": {},
-        "code": 404,
-    }
-)
 _VERSION_NAME: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
