@@ -14,10 +14,11 @@ from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource, Version
 from sim.apiserver.schema.builtin import schema_of
 from sim.apiserver.schema.check import decode_problem, prune, strict_text, unknown_fields
+from sim.apiserver.schema.decode import TYPE_META
 from sim.apiserver.schema.normal import normalize
 from sim.apiserver.schema.unstructured import unstructured_problem
 from sim.apiserver.scheme import go_kind, is_registered, unregistered
-from sim.apiserver.status import StatusError, bad_request, too_large, unsupported_media_type
+from sim.apiserver.status import StatusError, too_large, unsupported_media_type
 from sim.apiserver.status import invalid as invalid_status
 
 __all__ = ("APPLY", "Patch", "fitted", "patch_kind", "patch_of")
@@ -90,8 +91,12 @@ def fitted(
         obj = strategic_patch(current, patch.body if patch.body is not None else {}, version.schema)
     fields = as_map(obj)
     if fields is None:
-        text = f"json: cannot unmarshal {json_type(obj)} into Go value of type map[string]interface {{}}"
-        raise _refused(patch, obj, text)
+        problem = f"json: cannot unmarshal {json_type(obj)} into Go value of type {TYPE_META}"
+        raise _refused(patch, obj, f"couldn't get version/kind; json parse error: {problem}")
+    if not resource.is_custom and patch.kind != STRATEGIC:
+        if not fields.get("apiVersion"):
+            return {}, []  # nothing is known of an object without version
+        fields = {**fields, "kind": fields.get("kind") or resource.kind}
     changed: Object = {key: copied(value) for key, value in fields.items() if key not in current or value is not current[key]}
     if problem := _problem(fields, changed, resource, version, patch.kind):
         raise _refused(patch, obj, problem)
@@ -116,11 +121,13 @@ def _problem(fields: Object, changed: Object, resource: Resource, version: Versi
     if resource.is_custom:
         if not kind:
             return f"Object 'Kind' is missing in '{_text(fields)}'"
-        if api_version != wanted:
-            raise bad_request(f"the API version in the data ({api_version}) does not match the expected API version ({wanted})")
-        if kind != resource.kind:
+        if not api_version:
+            problem = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+            raise StatusError(500, "InternalError", f"Internal error occurred: {problem}", {"causes": [{"message": problem}]})
+        if kind != resource.kind or api_version != wanted:
+            field, have, want = ("kind", kind, resource.kind) if kind != resource.kind else ("apiVersion", api_version, wanted)
             name = (as_map(fields.get("metadata")) or {}).get("name") or ""
-            raise invalid_status(resource.group, str(kind), name, [invalid("kind", kind, f"must be {resource.kind}")])
+            raise invalid_status(resource.group, str(kind), name, [invalid(field, have, f"must be {want}")])
     elif (kind, api_version) != (resource.kind, wanted):
         return _other(fields, resource, str(kind), str(api_version))
     return decode_problem(changed, version.schema, resource.kind)

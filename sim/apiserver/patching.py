@@ -66,12 +66,12 @@ class Patcher:
 
     async def _apply(self, work: Work, request: Request) -> Result:
         config, duplicates = read_config(request.body)
+        check_kind(config, work.resource.kind, work.resource.api_version(work.version.name))
         if duplicates and work.options.validation == "Strict":
             problem = "error converting YAML to JSON: yaml: unmarshal errors:\n  " + "\n  ".join(duplicates)
             raise bad_request(f"error strict decoding YAML: {problem}")
         if work.options.validation == "Warn":
             work.warnings += duplicates
-        check_kind(config, work.resource.kind, work.resource.api_version(work.version.name))
         work.author = _applying(work)
         if work.key not in self._storage.table(work.resource).entries:
             return await self._create(work, config)

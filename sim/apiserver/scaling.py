@@ -17,8 +17,8 @@ from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource, Scale, Version
 from sim.apiserver.schema.builtin import raw_document
 from sim.apiserver.schema.compile import compile_openapi
+from sim.apiserver.status import StatusError, not_found
 from sim.apiserver.status import invalid as invalid_status
-from sim.apiserver.status import not_found
 from sim.apiserver.storage import Entry
 from sim.apiserver.writes import Result, Work, Writer
 
@@ -96,6 +96,11 @@ def _written(work: Work, request: Request, shown: Object, patch: Patch | None) -
 def _applied(work: Work, request: Request, shown: Object, before: Managers) -> tuple[Object, Managers]:
     config, _ = read_config(request.body)
     check_kind(config, SCALE.kind, API_VERSION)
+    if work.resource.is_custom:
+        # The real server looks for this version among those of the custom resource.
+        named = f"{dig(config, 'metadata', 'namespace') or ''}/{dig(config, 'metadata', 'name') or ''}; {API_VERSION}, Kind={SCALE.kind}"
+        problem = f"request to convert CR to an invalid group/version: {API_VERSION}"
+        raise StatusError(500, "", f"failed to convert new object ({named}) to proper version: {problem}")
     force, now = bool(work.options.force), meta.timestamp(work.ctx.now)
     return applied(
         before, shown, config, SCHEMA, manager=work.author.manager, force=force, subresource="scale", api_version=API_VERSION, now=now

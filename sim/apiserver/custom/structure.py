@@ -68,7 +68,6 @@ def _form(node: Object, path: str) -> Iterator[FieldError]:
         yield forbidden(f"{path}.$ref", "$ref is not supported")
     if node.get("uniqueItems"):
         yield forbidden(f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic")
-    yield from _pattern(node, path)
     for key, child in (node.get("properties") or {}).items():
         yield from _form(child, f"{path}.properties[{key}]")
     for word in ("items", "additionalProperties"):
@@ -91,6 +90,7 @@ def _node(node: Object, path: str, place: str) -> Iterator[FieldError]:
             yield invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text)
     elif not kind and not is_open and not node.get("x-kubernetes-int-or-string"):
         yield required(f"{path}.type", f"must not be empty for specified {place}")
+    yield from _pattern(node, path)
     yield from _logic(node, path)
     for key, child in (node.get("properties") or {}).items():
         yield from _node(child, f"{path}.properties[{key}]", "object fields")

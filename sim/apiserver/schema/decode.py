@@ -14,11 +14,11 @@ from sim.apiserver.schema.jsonerrors import json_error
 from sim.apiserver.schema.yamls import Yaml, load_yaml, yaml_text
 from sim.apiserver.status import StatusError, bad_request
 
-__all__ = ("decode_any", "decode_json", "decode_yaml")
+__all__ = ("TYPE_META", "decode_any", "decode_json", "decode_yaml")
 
 _MAX_DEPTH: Final = 10_000
 _SHOWN: Final = 30
-_STRUCT: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 def decode_json(body: bytes, kind: str = "") -> tuple[Object, list[str]]:
@@ -94,7 +94,7 @@ def _object(value: Any, body: bytes, kind: str) -> Object:
                 raise unrecognized(f"couldn't get version/kind; json parse error: {problem}", body, kind)
         return value  # pyright: ignore[reportUnknownVariableType] - keys of JSON are texts
     name = _name(value)
-    problem = f"json: cannot unmarshal {name} into Go value of type {_STRUCT}"
+    problem = f"json: cannot unmarshal {name} into Go value of type {TYPE_META}"
     raise unrecognized(f"couldn't get version/kind; json parse error: {problem}", body, kind)
 
 

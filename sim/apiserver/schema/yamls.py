@@ -99,20 +99,20 @@ def yaml_text(error: Exception) -> str:
     """What is wrong with a document that `load_yaml` refused, in the server's words."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return str(error) or "exceeded max depth of 10000"
-    marks = (error.context_mark, error.problem_mark)
+    marks = (error.problem_mark, error.context_mark)
     line = next((line for mark in marks if mark is not None and (line := _line(mark, isinstance(error, ScannerError)))), 0)
     problem = str(error.problem)
     for pattern, text in _TEXTS:
         problem = pattern.sub(text, problem)
-    if problem == "did not find expected key" and "sequence" in str(error.context):
+    if problem == "did not find expected key" and "collection" in str(error.context):
         problem = "did not find expected '-' indicator"
     return f"line {line}: {problem}" if line else problem
 
 
 def _line(mark: yaml.Mark, is_scanning: bool) -> int:
-    """The line that the server names, 0 for none: its parser counts from 0, its scanner from 1 but for the first, and for both every text
-    ends with a line break."""
+    """The line that the server names, 0 for none: its parser counts from 0 and ends every text with a line break, its scanner counts from 1
+    but for the first."""
     line = mark.line
-    if mark.column and mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] in ("", "\0"):
+    if not is_scanning and mark.column and mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] in ("", "\0"):
         line += 1
     return line + 1 if line and is_scanning else line

@@ -15,8 +15,8 @@ __all__ = ("max_count", "worst_cost")
 
 _REQUEST: Final = 3 * 1024 * 1024
 _LOOPS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "filter", "map"})
-_WALKS: Final = frozenset({"startsWith", "endsWith", "contains", "matches"})
 _PER_BYTE: Final = 0.1
+_PER_BYTE_OF_PATTERN: Final = 0.25
 _BYTES_PER_RUNE: Final = 4
 _SMALLEST: Final = {"boolean": 4, "string": 2, "array": 2, "object": 2}
 _FORMATS: Final = {"date": 12, "date-time": 27, "duration": 34}
@@ -82,7 +82,18 @@ def _walk(node: Node, below: list[Schema | None]) -> float:
     sizes = [_text(arg, schema) for arg, schema in zip(node.args, below, strict=True)]
     if node.value in ("_==_", "_!=_") and None not in sizes:
         return _PER_BYTE * min(size for size in sizes if size is not None)
-    return _PER_BYTE * (sizes[0] or 0) if node.value in _WALKS and node.is_method else 0
+    if not node.is_method or len(sizes) != 2:
+        return 0
+    text, other = ((size or 0) for size in sizes)
+    match node.value:
+        case "startsWith" | "endsWith":
+            return _PER_BYTE * other
+        case "contains":
+            return _PER_BYTE * text * _PER_BYTE * other
+        case "matches":
+            return _PER_BYTE * text * _PER_BYTE_OF_PATTERN * other
+        case _:
+            return 0
 
 
 def _text(node: Node, schema: Schema | None) -> int | None:
