@@ -14,7 +14,7 @@ import anyio
 from controllers.runtime.errors import ApiError, ServerBusy, TooManyRequests, TransportError, UnknownOutcome, api_error
 from controllers.runtime.identity import Credentials, Identity
 from controllers.runtime.lines import LineSplitter
-from controllers.runtime.wire import HttpWire, Wire, WireStream
+from controllers.runtime.wire import HttpWire, Outgoing, Wire, WireStream
 
 __all__ = ("Fence", "NoTransportMetrics", "Transport", "TransportMetrics")
 
@@ -137,9 +137,8 @@ class Transport:
                     # Whoever waited for gate, connection or credentials may have lost the lease meanwhile.
                     if write and self._fence is not None:
                         self._fence.check()
-                    status, answer, retry_after = await self._send(
-                        method, path, query, body, {**headers, **identity.headers}, identity, deadline
-                    )
+                    request = Outgoing(method, path, query, {**headers, **identity.headers}, identity, body)
+                    status, answer, retry_after = await self._send(request, deadline)
                     if status != 401 or last or not await self._refresh(method, path, identity, deadline):
                         break
             finally:
@@ -192,21 +191,12 @@ class Transport:
         except TimeoutError as error:
             raise TransportError(f"{method} {path}: refused with 401, and no new credentials within the deadline") from error
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        identity: Identity,
-        deadline: float,
-    ) -> tuple[int, bytes, str]:
+    async def _send(self, request: Outgoing, deadline: float) -> tuple[int, bytes, str]:
         """One attempt: status, body and Retry-After header."""
         left_s = deadline - self._now()
         if left_s <= 0:
-            raise TransportError(f"{method} {path}: not sent within the deadline")
-        return await self._wire.send(method, path, query, body, headers, identity, left_s)
+            raise TransportError(f"{request.method} {request.path}: not sent within the deadline")
+        return await self._wire.send(request, left_s)
 
     def _close_gate(self, error: ApiError) -> None:
         """A server under load names a pause; it is meant for the client as a whole."""
@@ -240,7 +230,8 @@ class Transport:
             try:
                 # A starting API server may take a request and never begin to answer it: only an answer that has begun may be silent.
                 with anyio.fail_after(OPEN_LIMIT_S):
-                    answer = await self._wire.open(path, query, {"Accept": accept, **identity.headers}, identity, inactivity_s)
+                    request = Outgoing("GET", path, query, {"Accept": accept, **identity.headers}, identity)
+                    answer = await self._wire.open(request, inactivity_s)
             except TimeoutError as error:
                 raise TransportError(f"GET {path}: not answered within {OPEN_LIMIT_S:.0f} s") from error
             if answer.status == 200:

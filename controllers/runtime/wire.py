@@ -6,6 +6,7 @@ Calls and streams have connectors of their own, so that watches never take a cal
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -18,7 +19,7 @@ from yarl import URL
 from controllers.runtime.errors import StreamIdle, TransportError, UnknownOutcome
 from controllers.runtime.identity import Identity
 
-__all__ = ("HttpWire", "Wire", "WireStream")
+__all__ = ("HttpWire", "Outgoing", "Wire", "WireStream")
 
 CONNECT_LIMIT_S = 10.0
 WRITE_CONNECT_LIMIT_S = 4.0
@@ -27,6 +28,18 @@ FORGETS_CLOSED = sys.version_info < (3, 12, 7) or (3, 13, 0) <= sys.version_info
 """These versions of asyncio can lose a TLS connection that was given up while it closes; aiohttp then has to abort it."""
 CLOSE_LIMIT_S = 1.0
 """For the goodbyes of TLS on connections of ended streams, when everything is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One attempt of a request. `path` is encoded and comes without query."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] | None
+    headers: Mapping[str, str]
+    identity: Identity
+    body: bytes | None = None
 
 
 class WireStream(Protocol):
@@ -60,22 +73,11 @@ class Wire(Protocol):
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        identity: Identity,
-        timeout_s: float,
-    ) -> tuple[int, bytes, str]:
+    async def send(self, request: Outgoing, timeout_s: float) -> tuple[int, bytes, str]:
         """Status, body and Retry-After header. Raises TransportError (surely not executed) or UnknownOutcome."""
         ...
 
-    async def open(
-        self, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str], identity: Identity, inactivity_s: float
-    ) -> WireStream:
+    async def open(self, request: Outgoing, inactivity_s: float) -> WireStream:
         """Begins a GET whose answer is a stream. Raises TransportError."""
         ...
 
@@ -147,57 +149,46 @@ class HttpWire:
             trust_env=False,
         )
 
-    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
-        url = URL(self._server + path)
-        return url.with_query(query) if query else url
+    def _url(self, request: Outgoing) -> URL:
+        url = URL(self._server + request.path)
+        return url.with_query(request.query) if request.query else url
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        identity: Identity,
-        timeout_s: float,
-    ) -> tuple[int, bytes, str]:
+    async def send(self, request: Outgoing, timeout_s: float) -> tuple[int, bytes, str]:
         if self._calls is None:
             raise RuntimeError("the wire is not entered")
-        connect_s = CONNECT_LIMIT_S if method == "GET" else WRITE_CONNECT_LIMIT_S
+        connect_s = CONNECT_LIMIT_S if request.method == "GET" else WRITE_CONNECT_LIMIT_S
         try:
             async with self._calls.request(
-                method,
-                self._url(path, query),
-                data=body,
-                headers=headers,
-                ssl=identity.ssl or True,
-                server_hostname=identity.server_hostname,
+                request.method,
+                self._url(request),
+                data=request.body,
+                headers=request.headers,
+                ssl=request.identity.ssl or True,
+                server_hostname=request.identity.server_hostname,
                 allow_redirects=False,
-                middlewares=(_SendOnce(),) if method != "GET" else (),
+                middlewares=(_SendOnce(),) if request.method != "GET" else (),
                 # A connection that takes half of the time is given up while it is still certain that nothing was sent.
                 timeout=aiohttp.ClientTimeout(total=timeout_s, connect=min(connect_s, timeout_s / 2)),
             ) as response:
                 return response.status, await response.read(), response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _failure(method, path, error) from error
+            raise _failure(request.method, request.path, error) from error
 
-    async def open(
-        self, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str], identity: Identity, inactivity_s: float
-    ) -> "_HttpStream":
+    async def open(self, request: Outgoing, inactivity_s: float) -> "_HttpStream":
         if self._streams is None:
             raise RuntimeError("the wire is not entered")
         try:
             response = await self._streams.get(
-                self._url(path, query),
-                headers=headers,
-                ssl=identity.ssl or True,
-                server_hostname=identity.server_hostname,
+                self._url(request),
+                headers=request.headers,
+                ssl=request.identity.ssl or True,
+                server_hostname=request.identity.server_hostname,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=inactivity_s),
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _failure("GET", path, error) from error
-        return _HttpStream(response, path, self._closing)
+            raise _failure("GET", request.path, error) from error
+        return _HttpStream(response, request.path, self._closing)
 
 
 class _HttpStream:

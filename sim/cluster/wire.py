@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self, cast
 from urllib.parse import unquote
 
 from controllers.runtime.errors import StreamIdle, TransportError
-from controllers.runtime.identity import Identity
+from controllers.runtime.wire import Outgoing
 from sim.apiserver.requests import Answer, Request, Stream
 from sim.cluster.calls import CallRecord, target_for, verb_of
 from sim.cluster.network import Network
@@ -52,41 +52,28 @@ class SimWire:
         for sibling in self._siblings:
             sibling.cut()
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        identity: Identity,
-        timeout_s: float,
-    ) -> tuple[int, bytes, str]:
-        record, request = self._request(method, path, query, body, headers, is_watch=False)
-        reply = await self._network.carry(record, request, timeout_s)
+    async def send(self, request: Outgoing, timeout_s: float) -> tuple[int, bytes, str]:
+        reply = await self._network.carry(*self._request(request, is_watch=False), timeout_s)
         if isinstance(reply, Stream):
-            raise TransportError(f"{method} {path}: a stream was answered to a call")
+            raise TransportError(f"{request.method} {request.path}: a stream was answered to a call")
         return reply.status, reply.body, reply.headers.get("Retry-After", "")
 
-    async def open(
-        self, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str], identity: Identity, inactivity_s: float
-    ) -> "SimStream":
-        record, request = self._request("GET", path, query, None, headers, is_watch=True)
-        reply = await self._network.carry(record, request, FOREVER_S)
+    async def open(self, request: Outgoing, inactivity_s: float) -> "SimStream":
+        record, asked = self._request(request, is_watch=True)
+        reply = await self._network.carry(record, asked, FOREVER_S)
         faults = self._network.desk.stream(self._process, record.target.plural)
-        return SimStream(self._network, reply, path, faults, request, inactivity_s)
+        return SimStream(self._network, reply, request.path, faults, asked, inactivity_s)
 
-    def _request(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, headers: Mapping[str, str], *, is_watch: bool
-    ) -> tuple[CallRecord, Request]:
+    def _request(self, request: Outgoing, *, is_watch: bool) -> tuple[CallRecord, Request]:
+        method, path, body = request.method, request.path, request.body or b""
         if self._is_cut:
             raise TransportError(f"{method} {path}: the process is gone")
         target = target_for(path)
         verb = verb_of(method, target, is_watch=is_watch)
         now = asyncio.get_running_loop().time()
-        record = CallRecord(self._process, self._life, method, path, verb, target, body or b"", now)
-        content_type, accept = headers.get("Content-Type", ""), headers.get("Accept", "")
-        return record, Request(method, unquote(path), query or {}, body or b"", content_type, accept, self._user_agent, lean=True)
+        record = CallRecord(self._process, self._life, method, path, verb, target, body, now)
+        content_type, accept = request.headers.get("Content-Type", ""), request.headers.get("Accept", "")
+        return record, Request(method, unquote(path), request.query or {}, body, content_type, accept, self._user_agent, lean=True)
 
 
 class SimStream:

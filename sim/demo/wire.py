@@ -1,15 +1,17 @@
 """From a Transport straight to an embedded server in the same process, without sockets."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 import anyio
 import anyio.lowlevel
 
 from controllers.runtime.errors import StreamIdle, UnknownOutcome
-from controllers.runtime.identity import Credentials, FileSource, Identity, Trust
+from controllers.runtime.identity import Credentials, FileSource, Trust
+from controllers.runtime.wire import Outgoing
 from sim.apiserver.requests import Answer, Request, Stream, User
 
 __all__ = ("DirectWire", "direct_credentials")
@@ -38,36 +40,34 @@ class DirectWire:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        identity: Identity,
-        timeout_s: float,
-    ) -> tuple[int, bytes, str]:
+    async def send(self, request: Outgoing, timeout_s: float) -> tuple[int, bytes, str]:
         # The server answers without waiting for anything; others have to get their turn between calls.
         await anyio.lowlevel.checkpoint()
         try:
             with anyio.fail_after(timeout_s):
-                answer = await self._handle(self._request(method, path, query, body or b"", headers))
+                answer = await self._handle(self._request(request))
         except TimeoutError as error:
-            raise UnknownOutcome(f"{method} {path}: no answer within {timeout_s:.0f} s") from error
+            raise UnknownOutcome(f"{request.method} {request.path}: no answer within {timeout_s:.0f} s") from error
         if isinstance(answer, Stream):
-            raise TypeError(f"{method} {path} was answered by a stream")
+            raise TypeError(f"{request.method} {request.path} was answered by a stream")
         return answer.status, answer.body, answer.headers.get("Retry-After", "")
 
-    async def open(
-        self, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str], identity: Identity, inactivity_s: float
-    ) -> "DirectStream":
+    async def open(self, request: Outgoing, inactivity_s: float) -> "DirectStream":
         await anyio.lowlevel.checkpoint()
-        return DirectStream(await self._handle(self._request("GET", path, query, b"", headers)), path, inactivity_s)
+        return DirectStream(await self._handle(self._request(request)), request.path, inactivity_s)
 
-    def _request(self, method: str, path: str, query: Mapping[str, str] | None, body: bytes, headers: Mapping[str, str]) -> Request:
-        content_type, accept = headers.get("Content-Type", ""), headers.get("Accept", "")
-        return Request(method, path, query or {}, body, content_type, accept, f"grovekeeper-{self._name}", self._user)
+    def _request(self, request: Outgoing) -> Request:
+        return Request(
+            request.method,
+            unquote(request.path),
+            request.query or {},
+            request.body or b"",
+            request.headers.get("Content-Type", ""),
+            request.headers.get("Accept", ""),
+            f"grovekeeper-{self._name}",
+            self._user,
+            lean=True,
+        )
 
 
 class DirectStream:
