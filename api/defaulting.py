@@ -14,6 +14,7 @@ from api.grove import (
     PodCliqueTemplate,
 )
 from api.plan import Manifest
+from api.recent import recent
 
 __all__ = ("DEFAULT_TERMINATION_DELAY", "default_podcliqueset")
 
@@ -22,6 +23,7 @@ DEFAULT_TERMINATION_DELAY = "4h0m0s"
 DEFAULT_GRACE_PERIOD_S = 30
 
 
+@recent(64)
 def default_podcliqueset(pcs: PodCliqueSet) -> PodCliqueSet:
     """A copy with every default written out, also those of the CRD, so that it prints as the API server would store it. Idempotent."""
     metadata = pcs.metadata if pcs.metadata.namespace else msgspec.structs.replace(pcs.metadata, namespace=DEFAULT_NAMESPACE)

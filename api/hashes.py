@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from api.grove import PodCliqueSet, PodCliqueTemplate
+from api.recent import recent
 
 __all__ = ("canonical", "generation_hash", "pod_template_hash", "safe_encode", "safe_suffix", "stable_hash")
 
@@ -57,6 +58,7 @@ def _normal(value: object) -> object:
     return value
 
 
+@recent(256)
 def pod_template_hash(template: PodCliqueTemplate, priority_class_name: str) -> str:
     """Hash of the pods that a clique template describes. Replicas, minAvailable, startsAfter, topology and sharing are not part of it.
 
@@ -65,6 +67,7 @@ def pod_template_hash(template: PodCliqueTemplate, priority_class_name: str) -> 
     return safe_encode(str(stable_hash(_template_bytes(template, priority_class_name))))
 
 
+@recent(64)
 def generation_hash(pcs: PodCliqueSet) -> str:
     """Hash of all clique templates in list order, as upstream has it: reordering the cliques is an update."""
     priority = pcs.spec.template.priority_class_name or ""

@@ -12,7 +12,7 @@ from api.settings import Settings
 from controllers.podclique.observe import Observed, observe
 from controllers.podclique.plan import failed, plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed, lifecycle, own_keys, owner_keys
+from controllers.runtime.handlers import design_changed, intent_changed, lifecycle, own_keys, owner_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podclique_controller")
@@ -70,7 +70,7 @@ def _gang(view: CacheView, old: PodGang | None, new: PodGang | None) -> Keys:
 
 
 def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
-    if new is None or not intent_changed(old, new):
+    if new is None or not design_changed(old, new):
         return []
     cliques = view.by_index(PodClique, BY_PCS, scoped(new.metadata.namespace, new.metadata.name))
     return [(Key.of(c), ECHO) for c in cliques]

@@ -10,7 +10,7 @@ from api.plan import CacheView, Key
 from controllers.podcliquescalinggroup.observe import Observed, observe
 from controllers.podcliquescalinggroup.plan import failed, plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed, lifecycle, own_keys, owner_keys
+from controllers.runtime.handlers import design_changed, lifecycle, own_keys, owner_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podcliquescalinggroup_controller")
@@ -46,7 +46,7 @@ def podcliquescalinggroup_controller(view: CacheView, workers: int) -> Controlle
 
 
 def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
-    if new is None or not intent_changed(old, new):
+    if new is None or not design_changed(old, new):
         return []
     groups = view.by_index(PodCliqueScalingGroup, BY_PCS, scoped(new.metadata.namespace, new.metadata.name))
     return [(Key.of(g), ECHO) for g in groups]

@@ -13,7 +13,7 @@ from api.settings import Settings
 from controllers.podgang.observe import Observed, observe
 from controllers.podgang.plan import plan
 from controllers.runtime.controller import ControllerSpec, Keys, Watch
-from controllers.runtime.handlers import intent_changed, own_keys
+from controllers.runtime.handlers import design_changed, intent_changed, own_keys
 from controllers.runtime.workqueue import ECHO, USER
 
 __all__ = ("FIELD_MANAGER", "podgang_controller")
@@ -58,7 +58,7 @@ def _clique(old: PodClique | None, new: PodClique | None) -> Keys:
 
 
 def _set(view: CacheView, old: PodCliqueSet | None, new: PodCliqueSet | None) -> Keys:
-    if new is None or not intent_changed(old, new):
+    if new is None or not design_changed(old, new):
         return []
     return _gangs(view, new)
 

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+import msgspec
+
+from api.grove import PodCliqueSet
 from api.plan import Key, Object
 
-__all__ = ("intent_changed", "lifecycle", "own_keys", "owner_keys")
+__all__ = ("design_changed", "intent_changed", "lifecycle", "own_keys", "owner_keys")
 
 Keys: TypeAlias = Iterable[tuple[Key, int]]
 
@@ -23,6 +26,16 @@ def intent_changed(old: Object | None, new: Object | None) -> bool:
         or before.annotations != after.annotations
         or before.finalizers != after.finalizers
     )
+
+
+def design_changed(old: PodCliqueSet | None, new: PodCliqueSet | None) -> bool:
+    """Whether more changed of a set than its status and its number of replicas, which is nothing to objects of its replicas."""
+    if old is None or new is None or not intent_changed(old, new):
+        return old is None or new is None
+    a, b = old.metadata, new.metadata
+    if msgspec.structs.replace(a, generation=b.generation, resource_version=b.resource_version) != b:
+        return True
+    return old.spec.model_copy(update={"replicas": new.spec.replicas}) != new.spec
 
 
 def own_keys(priority: int, old: Object | None, new: Object | None) -> list[tuple[Key, int]]:
