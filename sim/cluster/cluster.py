@@ -79,7 +79,7 @@ class Cluster:
         self.ongoing = 0
         self.inspector = Inspector(self.server.lookup, self._loop.time)
         rng = Random(f"{seed}/network")  # noqa: S311 - latencies of a simulation
-        self.network = Network(self.server, self.desk, rng, self._crash, self.inspector.sent, self._done)
+        self.network = Network(self.server, self.desk, rng, self._crash, self.inspector.sent, self._done, self.inspector.disturbed)
         self.kubelet = Kubelet(self.server, self.clock, defaults=setup.behaviour, seed=seed)
         lifecycle = NodeLifecycle(self.server, self.clock)
         self.nodes = Nodes(self.server, self.clock, self.kubelet, lifecycle)

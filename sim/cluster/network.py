@@ -56,7 +56,7 @@ class _Flight:
 @dataclass(slots=True)
 class Network:
     """`crash(process, life, fault)`: told when a process has to die. `sent` and `done`: told of each request when it leaves, and when the
-    server or a fault has answered it.
+    server or a fault has answered it. `felt`: told when a process has seen the last of what a fault did to its request.
     """
 
     server: ApiHost
@@ -65,6 +65,7 @@ class Network:
     crash: Callable[[str, int, Fault], None]
     sent: Callable[[CallRecord], None]
     done: Callable[[CallRecord], None]
+    felt: Callable[[], None]
     is_down: bool = False
     _under_way: dict[int, _Flight] = field(default_factory=dict[int, _Flight])
     _tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict[asyncio.Task[Any], None])
@@ -95,6 +96,8 @@ class Network:
         finally:
             record.is_settled = True
             del self._under_way[serial]
+            if flight.faults.ending is not None or flight.faults.delay_s > 0.0:
+                self.felt()
 
     def break_off(self, process: str, life: int) -> None:
         """A process is gone: nothing reaches it any more."""

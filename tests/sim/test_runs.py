@@ -11,7 +11,7 @@ from api.operatorconfig import OperatorConfiguration
 from cli.main import main
 from cli.programs import PROGRAMS
 from sim.cluster.cluster import Setup
-from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind
+from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind, parse
 from sim.sweeps.runner import drawn, run_scenario
 from sim.sweeps.scenarios import SCENARIOS
 
@@ -75,3 +75,12 @@ def test_a_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_arguments_that_cannot_be_used(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sim", *arguments]) == 4
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_lost_request_is_a_disturbance_until_it_is_given_up(config: OperatorConfiguration) -> None:
+    """Six requests in a row are lost, each for as long as its growing deadline: meanwhile a gang stays half-bound."""
+    faults = [
+        parse("freeze process=controllers-1 resource=pods nth=6 seconds=11.625"),
+        parse("timeout-before process=scheduler-0 nth=10 count=6"),
+    ]
+    assert run_scenario(Setup(PROGRAMS, config, replicas=2), "scale-up", 25, faults, rest_s=10.0).violation is None
