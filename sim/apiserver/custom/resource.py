@@ -1,10 +1,14 @@
 """From a CustomResourceDefinition to the resource that is served."""
 
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from sim.apiserver.custom.strategies import CustomStrategy
 from sim.apiserver.objects import Object, dig
 from sim.apiserver.resources import Column, Resource, Scale, Version
+from sim.apiserver.schema.model import Schema
 from sim.apiserver.schema.structural import compile_structural, with_identity
 
 __all__ = ("resource_of",)
@@ -42,8 +46,7 @@ def resource_of(crd: Object) -> Resource:
 
 
 def _version(version: Object, group: str, kind: str) -> Version:
-    schema = compile_structural(version["schema"]["openAPIV3Schema"])
-    with_identity(schema)
+    schema = _compiled(msgspec.json.encode(version["schema"]["openAPIV3Schema"]))
     subresources: Object = version.get("subresources") or {}
     columns: list[Object] = version.get("additionalPrinterColumns") or []
     warning = version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
@@ -57,6 +60,14 @@ def _version(version: Object, group: str, kind: str) -> Version:
         tuple(entry["jsonPath"] for entry in version.get("selectableFields", ())),
         warning if version.get("deprecated") else "",
     )
+
+
+@lru_cache(maxsize=64)
+def _compiled(schema: bytes) -> Schema:
+    """Compiled schemas never change, so servers in one process and versions of one definition share them."""
+    compiled = compile_structural(msgspec.json.decode(schema))
+    with_identity(compiled)
+    return compiled
 
 
 def _scale(scale: Object | None) -> Scale | None:
