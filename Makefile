@@ -26,7 +26,7 @@ test: $(READY) ## run all tests that need no Kubernetes binaries
 SEEDS ?= 200
 .PHONY: sim
 sim: $(READY) ## run SEEDS simulations with faults (200)
-	$(PYTHON) -m cli.main sim --config manifests/config/controllers.yaml --seeds $(SEEDS) $(ARGS)
+	$(PYTHON) -m cli.main sim --seeds $(SEEDS) $(ARGS)
 
 .PHONY: contract
 contract: $(READY) ## run the contract suite against the embedded and a real API server

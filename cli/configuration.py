@@ -4,7 +4,10 @@ from pathlib import Path
 
 from api.operatorconfig import ConfigError, OperatorConfiguration, load_operator_configuration
 
-__all__ = ("ConfigurationError", "load_configuration")
+__all__ = ("SHIPPED", "ConfigurationError", "load_configuration")
+
+SHIPPED = Path(__file__).parents[1] / "manifests" / "config" / "controllers.yaml"
+"""Our own configuration: what a cluster needs in which nothing but our scheduler binds pods."""
 
 
 class ConfigurationError(Exception):

@@ -11,8 +11,9 @@ import anyio
 
 from api.plan import Manifest
 from cli.checking import read_into
-from cli.configuration import load_configuration
+from cli.configuration import SHIPPED, load_configuration
 from cli.manifests import ManifestError, load
+from cli.numbers import whole_number
 from cli.world import World
 from controllers.runtime.observability import configure_logging
 from sim.demo.place import PlaceError, occupied
@@ -58,30 +59,21 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-f", "--filename", action="append", metavar="FILE", help="file, folder or - instead of the sample; may be repeated"
     )
-    parser.add_argument("--nodes", type=_number(MAX_NODES), default=8, metavar="N", help="simulated nodes (default 8)")
-    parser.add_argument("--racks", type=_number(MAX_NODES), default=2, metavar="N", help="racks that they are split into (default 2)")
-    parser.add_argument("--gpus", type=_number(MAX_GPUS, 0), default=8, metavar="N", help="GPUs of each node (default 8)")
+    parser.add_argument("--nodes", type=whole_number(MAX_NODES), default=8, metavar="N", help="simulated nodes (default 8)")
+    parser.add_argument("--racks", type=whole_number(MAX_NODES), default=2, metavar="N", help="racks that they are split into (default 2)")
+    parser.add_argument("--gpus", type=whole_number(MAX_GPUS, 0), default=8, metavar="N", help="GPUs of each node (default 8)")
     parser.add_argument("--once", action="store_true", help="end when all is placed and ready, or after --timeout")
     parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="until the reasons are told (default 60)")
     parser.add_argument(
-        "--port", type=_number(MAX_PORT, 0), default=0, metavar="PORT", help="of the API server on 127.0.0.1 (default: a free one)"
+        "--port", type=whole_number(MAX_PORT, 0), default=0, metavar="PORT", help="of the API server on 127.0.0.1 (default: a free one)"
     )
     parser.add_argument("--state", type=Path, default=STATE, metavar="DIR", help=f"folder of kubeconfig and log (default {STATE})")
     parser.set_defaults(run=run)
 
 
-def _number(most: int, least: int = 1) -> Any:
-    def number(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
-        return int(text)
-
-    return number
-
-
 def run(options: argparse.Namespace) -> int:
     """Exit code 0, 1 not placed in time or not able to run, 4 invalid manifests, 130 interrupted before all was placed."""
-    config = load_configuration(str(MANIFESTS / "config" / "controllers.yaml"))
+    config = load_configuration(str(SHIPPED))
     samples = MANIFESTS / "samples"
     try:
         inputs = list(load(options.filename or [str(samples / "disaggregated.yaml")]))

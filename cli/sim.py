@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.configuration import ConfigurationError, load_configuration
+from cli.configuration import SHIPPED, ConfigurationError, load_configuration
+from cli.numbers import whole_number
 from cli.programs import PROGRAMS
 from sim.cluster.cluster import Setup
 from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind, parse
 from sim.sweeps.runner import Result, drawn, run_scenario, shrunk
 from sim.sweeps.scenarios import SCENARIOS
-from sim.sweeps.sieve import SWEEPS, clean_run, faults_of, swept
+from sim.sweeps.sieve import SWEEPS, NotClean, clean_run, faults_of, swept
 
 __all__ = ("add_parser", "run")
 
 FAILED, INVALID = 1, 4
+MAX_SEED, MAX_FAULTS, MAX_REPLICAS = 10**9, 10_000, 20
 SWEPT = ("create", "scale-up", "scale-down", "delete")
 EVENTS = 50
 LEASES = "leases"
@@ -34,18 +36,18 @@ def add_parser(commands: Any) -> None:
         description="Runs controllers and scheduler with an embedded API server, simulated nodes and virtual time, once for each seed, and "
         "checks the invariants after every step. The same arguments always give the same run. Exit code 1 when a promise was broken.",
     )
-    parser.add_argument("--config", metavar="FILE", help="OperatorConfiguration; upstream's defaults without it")
+    parser.add_argument("--config", metavar="FILE", help="OperatorConfiguration; that of manifests/config without it")
     parser.add_argument("--scenario", action="append", choices=sorted(SCENARIOS), help="may be repeated (default: all, in turn)")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
-    parser.add_argument("--seeds", type=int, default=1, help="how many (default 1)")
+    parser.add_argument("--seed", type=whole_number(MAX_SEED, 0), default=0, help="the first seed (default 0)")
+    parser.add_argument("--seeds", type=whole_number(MAX_SEED), default=1, help="how many (default 1)")
     kinds_help = f"comma-separated kinds to draw from, `all` or `none` (default: {','.join(DEFAULT_KINDS)})"
     parser.add_argument("--faults", default="", metavar="KINDS", help=kinds_help)
-    parser.add_argument("--count", type=int, default=6, help="faults drawn for each seed (default 6)")
+    parser.add_argument("--count", type=whole_number(MAX_FAULTS, 0), default=6, help="faults drawn for each seed (default 6)")
     fault_help = "one fault, such as 'crash process=controllers-0 nth=3'; may be repeated; then none are drawn"
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help=fault_help)
-    parser.add_argument("--replicas", type=int, default=2, help="processes of each component (default 2)")
+    parser.add_argument("--replicas", type=whole_number(MAX_REPLICAS), default=2, help="processes of each component (default 2)")
     parser.add_argument("--sweep", choices=SWEEPS, help="instead of seeds: one fault at each place where it can happen, one process each")
-    parser.add_argument("--every", type=int, default=1, help="with --sweep: only each n-th place (default 1)")
+    parser.add_argument("--every", type=whole_number(MAX_SEED), default=1, help="with --sweep: only each n-th place (default 1)")
     parser.add_argument("--log", action="store_true", help="print the event log of each run")
     parser.set_defaults(run=run)
 
@@ -53,7 +55,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """0: all seeds went well; 1: one did not; 4: the arguments cannot be used."""
     try:
-        config = load_configuration(options.config)
+        config = load_configuration(options.config or str(SHIPPED))
         kinds = kinds_of(options.faults)
         given = [parse(text) for text in options.fault]
     except (ConfigurationError, ValueError) as error:
@@ -63,6 +65,9 @@ def run(options: argparse.Namespace) -> int:
     logging.disable(logging.CRITICAL)
     try:
         return sweep(options, setup) if options.sweep else seeds(options, setup, kinds, given)
+    except NotClean as error:
+        sys.stderr.write(f"error: {error}\n")
+        return FAILED
     finally:
         logging.disable(logging.NOTSET)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from cli.configuration import load_configuration
+from cli.configuration import SHIPPED, load_configuration
 from cli.programs import PROGRAMS
 from controllers.runtime.clock import SystemClock
 from hack.bench.programs import Programs
@@ -32,7 +32,6 @@ from sim.loop.run import run
 from sim.nodes.specs import uniform_nodes
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "manifests" / "config" / "controllers.yaml"
 LIMIT_S = 300.0
 GROVE = ("grove.io", "v1alpha1", "podcliquesets")
 PATH = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
@@ -87,7 +86,7 @@ async def _up(cluster: Cluster, replicas: int) -> None:
 
 async def _placed(replicas: int) -> float:
     """Seconds until all pods of a new set are ready, in a cluster that has been up for a while."""
-    async with Cluster(Setup(PROGRAMS, load_configuration(str(CONFIG)), uniform_nodes(100)), seed=1) as cluster:
+    async with Cluster(Setup(PROGRAMS, load_configuration(str(SHIPPED)), uniform_nodes(100)), seed=1) as cluster:
         await cluster.sleep(20.0)
         started = time.perf_counter()
         await _up(cluster, replicas)
@@ -96,7 +95,7 @@ async def _placed(replicas: int) -> float:
 
 async def _hour() -> float:
     """Seconds for an hour in which a set of 200 pods loses and gets back two replicas in turn."""
-    async with Cluster(Setup(PROGRAMS, load_configuration(str(CONFIG)), uniform_nodes(50)), seed=1) as cluster:
+    async with Cluster(Setup(PROGRAMS, load_configuration(str(SHIPPED)), uniform_nodes(50)), seed=1) as cluster:
         await _up(cluster, 100)
         started = time.perf_counter()
         for minute in range(60):

@@ -8,7 +8,7 @@ from sim.faults.plan import Fault, FaultKind
 from sim.invariants.violation import Violation
 from sim.sweeps.runner import WATCHED, Result, run_scenario
 
-__all__ = ("SWEEPS", "WINDOWS", "Clean", "clean_run", "differences", "faults_of", "swept")
+__all__ = ("SWEEPS", "WINDOWS", "Clean", "NotClean", "clean_run", "differences", "faults_of", "swept")
 
 WINDOWS = (1, 5, 1000)
 """Events in a row: one, some, all."""
@@ -18,6 +18,10 @@ SWEEPS = (CRASHES, LOST_ANSWERS, FROZEN, SKIPPED)
 """crashes: a process dies after each of its writes. lost-answers: each write is executed and not answered. frozen: watches hold back events
 from each of the first ones on. skipped: they lose them for good, which no API server does without ending the watch."""
 FIRST_EVENTS = (1, 4, 12)
+
+
+class NotClean(Exception):
+    """A promise is broken without any fault, so that a sweep has nothing to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,10 @@ class Clean:
 
 
 def clean_run(setup: Setup, scenario: str, seed: int) -> Clean:
-    """Raises ValueError when even that fails."""
+    """Raises NotClean."""
     result = run_scenario(setup, scenario, seed, rest_s=0.0)
     if result.violation is not None:
-        raise ValueError(f"{scenario} fails without faults: {result.violation}")
+        raise NotClean(f"{scenario} fails without faults: {result.violation}")
     return Clean(setup, scenario, seed, result)
 
 

@@ -77,6 +77,25 @@ def test_arguments_that_cannot_be_used(arguments: list[str], capsys: pytest.Capt
     assert capsys.readouterr().err.startswith("error: ")
 
 
+@pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--seed", "-1"], ["--count", "x"], ["--replicas", "0"], ["--every", "0"]])
+def test_numbers_out_of_bounds(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["sim", *arguments])
+    assert ended.value.code == 2
+    assert "is not a whole number from" in capsys.readouterr().err
+
+
+def test_without_arguments_about_it_the_shipped_configuration_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "--scenario", "create", "--faults", "none"]) == 0
+    assert "every promise was kept" in capsys.readouterr().out
+
+
+def test_a_sweep_over_a_run_that_fails_without_faults_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("controllers.runtime.requests._delete_options", lambda op: {"kind": "DeleteOptions", "apiVersion": "v1"})
+    assert main(["sim", "--scenario", "scale-down", "--sweep", "crashes"]) == 1
+    assert capsys.readouterr().err.startswith("error: scale-down fails without faults: DeleteWithPrecondition at")
+
+
 def test_a_lost_request_is_a_disturbance_until_it_is_given_up(config: OperatorConfiguration) -> None:
     """Six requests in a row are lost, each for as long as its growing deadline: meanwhile a gang stays half-bound."""
     faults = [
