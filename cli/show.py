@@ -3,7 +3,7 @@
 import secrets
 import sys
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -16,9 +16,9 @@ from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, 
 from api.operatorconfig import OperatorConfiguration
 from api.plan import Manifest
 from api.podgang import PodGang
-from cli import controllers, scheduler
 from cli.forest import Forest, lines
-from controllers.runtime.assembly import World, runtime
+from cli.programs import PROGRAMS
+from controllers.runtime.assembly import Runtime, World, runtime
 from controllers.runtime.clock import SystemClock
 from sim.apiserver.front.kubeconfig import write_kubeconfig
 from sim.apiserver.front.listener import Listener
@@ -37,7 +37,6 @@ from sim.nodes.specs import NodeSpec
 __all__ = ("Show",)
 
 FAILED, INVALID = 1, 4
-PROCESSES = (("controllers", controllers.build), ("scheduler", scheduler.build))
 BEHAVIOUR = Behaviour(start=Delay("uniform", (0.1, 0.5)), ready=Delay("uniform", (0.1, 0.4)))
 """Of containers; slow enough to be seen."""
 MANY_GANGS = 20
@@ -127,12 +126,12 @@ class Show:
     async def _processes(self, server: ApiServer) -> AsyncGenerator[None]:
         """Controllers and scheduler, as their commands run them, without election and ports."""
         async with anyio.create_task_group() as tasks:
-            for name, build in PROCESSES:
+            for name, build in PROGRAMS.items():
                 tasks.start_soon(self._process, server, name, build)
             yield
             tasks.cancel_scope.cancel()
 
-    async def _process(self, server: ApiServer, name: str, build: Any) -> None:
+    async def _process(self, server: ApiServer, name: str, build: Callable[[Runtime], None]) -> None:
         world = World(direct_credentials(), SystemClock(), Random(), DirectWire(server.handle, name))  # noqa: S311 - jitter
         async with runtime(name, self._config, world, None) as process:
             build(process)

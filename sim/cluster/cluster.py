@@ -28,7 +28,7 @@ from sim.cluster.clock import SimClock
 from sim.cluster.network import Network
 from sim.cluster.process import ProcessKind, Program, SimProcess
 from sim.faults.desk import UNCOUNTED, FaultDesk
-from sim.faults.plan import Fault, FaultKind
+from sim.faults.plan import CLUSTER, Fault, FaultKind
 from sim.invariants.inspector import Inspector
 from sim.invariants.violation import InvariantViolated
 from sim.kubelet.behaviour import Behaviour
@@ -110,7 +110,7 @@ class Cluster:
         for process in self.processes.values():
             process.start()
         for fault in self._faults:
-            if fault.kind in (FaultKind.COMPACT, FaultKind.PAUSE, FaultKind.OUTAGE):
+            if fault.kind in CLUSTER:
                 self.network.spawn(lambda fault=fault: self._happen(fault), "fault")
         return self
 

@@ -12,7 +12,7 @@ import anyio
 from api.operatorconfig import OperatorConfiguration
 from api.plan import Clock, Key
 from controllers.runtime.assembly import Candidacy, Runtime, World, runtime
-from controllers.runtime.identity import Credentials, Proof, Trust
+from controllers.runtime.identity import Credentials, FileSource, Trust
 from sim.cluster.network import Network
 from sim.cluster.wire import SimWire
 from sim.loop.run import running
@@ -36,11 +36,6 @@ async def inline(function: Callable[[Unpack[Ts]], T], /, *args: *Ts) -> T:
     result = function(*args)
     await anyio.sleep(PLANNING_S)
     return result
-
-
-class _NoSecrets:
-    async def load(self, *, renew: bool) -> Proof:
-        return Proof()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +119,7 @@ class SimProcess:
     async def _run(self) -> None:
         rng = Random(f"{self._seed}/{self.name}/{self.life}")  # noqa: S311 - jitter and ids, no secrets
         self._wire = SimWire(self._network, self.name, self.life, f"grovekeeper-{self.kind.component}")
-        credentials = Credentials("http://simulated", _NoSecrets(), Trust())
+        credentials = Credentials("http://simulated", FileSource(), Trust())
         world = World(credentials, self._clock, rng, wire=self._wire, offload=inline)
         async with runtime(self.kind.component, self.kind.config, world, Candidacy(self.lease, self.holder)) as made:
             self.kind.program(made)
