@@ -192,7 +192,11 @@ class Storage:
         self._serial += 1
         serial = self._serial
         callbacks[serial] = callback
-        return lambda: void(callbacks.pop(serial, None))
+
+        def forget() -> None:
+            callbacks.pop(serial, None)
+
+        return forget
 
 
 def buried(entry: Entry, revision: int) -> Entry:
@@ -206,10 +210,6 @@ def is_ending(storage: Storage, resource: Resource) -> bool:
     definitions = storage.find("apiextensions.k8s.io", "customresourcedefinitions")
     entry = definitions.entries.get(ObjectKey("", f"{resource.plural}.{resource.group}")) if definitions is not None else None
     return entry is not None and "deletionTimestamp" in entry.obj["metadata"]
-
-
-def void(value: object) -> None:
-    """Drops a value."""
 
 
 def _etcd_order(key: ObjectKey) -> str:

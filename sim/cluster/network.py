@@ -119,7 +119,11 @@ class Network:
         self._serial += 1
         serial = self._serial
         self._breakers[serial] = cut
-        return lambda: void(self._breakers.pop(serial, None))
+
+        def forget() -> None:
+            self._breakers.pop(serial, None)
+
+        return forget
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, Any]], name: str) -> asyncio.Task[Any]:
         """Runs something that belongs to no process."""
@@ -227,7 +231,3 @@ def as_of(request: Request, revision: int) -> Request:
     """The same list as the server would have answered it at an earlier revision."""
     query: Mapping[str, str] = {**request.query, "resourceVersion": str(max(1, revision)), "resourceVersionMatch": "Exact"}
     return replace(request, query=query)
-
-
-def void(value: object) -> None:
-    """Drops a value."""
