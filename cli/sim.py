@@ -13,7 +13,7 @@ from cli.numbers import whole_number
 from cli.programs import PROGRAMS
 from sim.cluster.cluster import Setup
 from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind, parse
-from sim.sweeps.runner import Result, drawn, run_scenario, shrunk
+from sim.sweeps.runner import REST_S, Result, drawn, run_scenario, shrunk
 from sim.sweeps.scenarios import SCENARIOS
 from sim.sweeps.sieve import SWEEPS, NotClean, clean_run, faults_of, swept
 
@@ -48,6 +48,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--replicas", type=whole_number(MAX_REPLICAS), default=2, help="processes of each component (default 2)")
     parser.add_argument("--sweep", choices=SWEEPS, help="instead of seeds: one fault at each place where it can happen, one process each")
     parser.add_argument("--every", type=whole_number(MAX_SEED), default=1, help="with --sweep: only each n-th place (default 1)")
+    rest_help = f"virtual seconds at the end in which nothing may be written (default {REST_S:.0f})"
+    parser.add_argument("--rest", type=float, default=REST_S, metavar="SECONDS", help=rest_help)
     parser.add_argument("--log", action="store_true", help="print the event log of each run")
     parser.set_defaults(run=run)
 
@@ -80,7 +82,7 @@ def seeds(options: argparse.Namespace, setup: Setup, kinds: Sequence[FaultKind],
     for done, seed in enumerate(range(options.seed, options.seed + options.seeds), 1):
         name = names[seed % len(names)]
         faults = given or drawn(setup, SCENARIOS[name], seed, kinds, options.count)
-        result = run_scenario(setup, name, seed, faults)
+        result = run_scenario(setup, name, seed, faults, rest_s=options.rest)
         virtual_s += result.seconds
         if options.log:
             print("\n".join(result.log))
@@ -123,13 +125,14 @@ def report(options: argparse.Namespace, setup: Setup, name: str, seed: int, faul
     print(f"seed {seed}, scenario {name}: {result.violation}", flush=True)
 
     def fails(some: Sequence[Fault]) -> bool:
-        again = run_scenario(setup, name, seed, some)
+        again = run_scenario(setup, name, seed, some, rest_s=options.rest)
         return again.violation is not None and again.violation.invariant == broken
 
     needed = shrunk(faults, fails)
-    last = run_scenario(setup, name, seed, needed)
+    last = run_scenario(setup, name, seed, needed, rest_s=options.rest)
     print(f"\nwith {len(needed)} of {len(faults)} faults: {last.violation}\n\nthe last {EVENTS} events:")
     print("\n".join(f"  {line}" for line in [line for line in last.log if LEASES not in line][-EVENTS:]))
     flags = " ".join(f"--fault '{fault}'" for fault in needed) or "--faults none"
     config = f" --config {options.config}" if options.config else ""
-    print(f"\nto run this again:\n  grovekeeper sim{config} --scenario {name} --seed {seed} --replicas {options.replicas} {flags}")
+    chosen = f"--scenario {name} --seed {seed} --replicas {options.replicas} --rest {options.rest:g} {flags}"
+    print(f"\nto run this again:\n  grovekeeper sim{config} {chosen}")

@@ -20,7 +20,7 @@ from sim.sweeps.normal import normalised
 from sim.sweeps.scenarios import SCENARIOS, Scenario
 from sim.workloads import POOL
 
-__all__ = ("WATCHED", "Result", "drawn", "run_scenario", "shrunk")
+__all__ = ("REST_S", "WATCHED", "Result", "drawn", "run_scenario", "shrunk")
 
 QUIET_S, SETTLE_S, REST_S = 100.0, 1000.0, 600.0
 """Frozen watches are given up after 90 s. Nothing is written for QUIET_S within SETTLE_S after the last step, and then for REST_S."""

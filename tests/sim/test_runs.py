@@ -68,7 +68,7 @@ def test_a_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert code == 1
     assert "seed 3, scenario scale-down: DeleteWithPrecondition at" in output
     assert "with 0 of 3 faults" in output
-    assert f"grovekeeper sim --config {CONFIG} --scenario scale-down --seed 3 --replicas 2 --faults none" in output
+    assert f"grovekeeper sim --config {CONFIG} --scenario scale-down --seed 3 --replicas 2 --rest 600 --faults none" in output
 
 
 @pytest.mark.parametrize("arguments", [["--faults", "bad"], ["--fault", "crash nth=x"], ["--config", "missing.yaml"]])
