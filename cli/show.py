@@ -20,11 +20,11 @@ from cli.forest import Forest, lines
 from cli.programs import PROGRAMS
 from controllers.runtime.assembly import Runtime, World, runtime
 from controllers.runtime.clock import SystemClock
+from sim.apiserver.front.certificate import write_certificate
 from sim.apiserver.front.kubeconfig import write_kubeconfig
 from sim.apiserver.front.listener import Listener
 from sim.apiserver.resources import Lookup
 from sim.apiserver.server import ApiServer
-from sim.demo.certificates import serving_context
 from sim.demo.cluster import Cluster, running_cluster
 from sim.demo.load import create
 from sim.demo.place import Place
@@ -80,7 +80,7 @@ class Show:
         self._news = anyio.Event()
         async with running_cluster(SystemClock(), Random(), self._specs, BEHAVIOUR) as cluster:  # noqa: S311 - simulation
             token = secrets.token_urlsafe(24)
-            tls = serving_context(self._place.certificate, self._place.key)
+            tls, trusted = write_certificate(self._place.folder)
             listener = Listener(cluster.server.handle, port=self._port, token=token, tls=tls)
             try:
                 await listener.__aenter__()
@@ -88,7 +88,7 @@ class Show:
                 sys.stderr.write(f"error: cannot listen on 127.0.0.1:{self._port} ({error.strerror}); leave --port out for a free one\n")
                 return FAILED
             try:
-                write_kubeconfig(self._place.kubeconfig, listener.url, token, ca=self._place.certificate)
+                write_kubeconfig(self._place.kubeconfig, listener.url, token, ca=trusted)
                 say(f"embedded API server: {listener.url}")
                 say(_described(self._specs))
                 return await self._place_model(cluster, begun, stays=stays)

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sim.apiserver.front.certificate import CERTIFICATE, KEY
+
 __all__ = ("Place", "PlaceError", "occupied")
 
 
@@ -26,11 +28,11 @@ class Place:
 
     @property
     def certificate(self) -> Path:
-        return self.folder / "demo.crt"
+        return self.folder / CERTIFICATE
 
     @property
     def key(self) -> Path:
-        return self.folder / "demo.key"
+        return self.folder / KEY
 
     @property
     def log(self) -> Path:

@@ -10,8 +10,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ("LIFETIME", "write_certificate")
+__all__ = ("CERTIFICATE", "KEY", "LIFETIME", "write_certificate")
 
+CERTIFICATE, KEY = "server.crt", "server.key"
+"""File names."""
 LIFETIME = timedelta(days=365)
 LEEWAY = timedelta(hours=1)
 NAMES = ("localhost",)
@@ -43,7 +45,7 @@ def write_certificate(folder: Path, *, addresses: tuple[str, ...] = ADDRESSES, n
         .sign(key, hashes.SHA256())
     )
     folder.mkdir(parents=True, exist_ok=True)
-    trusted, secret = folder / "server.crt", folder / "server.key"
+    trusted, secret = folder / CERTIFICATE, folder / KEY
     trusted.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     secret.touch(mode=0o600)
     secret.chmod(0o600)

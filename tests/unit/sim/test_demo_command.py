@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_named(demo: Demo) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["demo.log", "demo.lock", "kubeconfig", "demo.crt"])
+@pytest.mark.parametrize("name", ["demo.log", "demo.lock", "kubeconfig", "server.crt"])
 def test_a_folder_in_the_way_of_a_file_is_named(demo: Demo, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     done = demo("--once")

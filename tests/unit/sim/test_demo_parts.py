@@ -1,7 +1,6 @@
 """Parts of the demo: its folder, what it says of gangs, how it loads manifests, how processes reach the embedded server."""
 
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
@@ -15,7 +14,6 @@ from controllers.runtime.errors import StreamIdle, UnknownOutcome
 from controllers.runtime.transport import Transport
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Answer, Request, Stream
-from sim.demo.certificates import serving_context
 from sim.demo.place import PlaceError, occupied
 from sim.demo.progress import progress_of
 from sim.demo.wire import DirectWire, direct_credentials
@@ -71,11 +69,6 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(PlaceError, match="--state"), occupied(tmp_path / "x"):
         pass
-
-
-def test_the_key_of_the_certificate_is_private(tmp_path: Path) -> None:
-    serving_context(tmp_path / "crt", tmp_path / "key")
-    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
 
 
 # Progress.
