@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from api.fielderrors import invalid
 from sim.apiserver.objects import Object, as_map
-from sim.apiserver.requests import Request
+from sim.apiserver.requests import MAX_BODY, Request
 from sim.apiserver.resources import Resource, Version
 from sim.apiserver.schema.builtin import schema_of
 from sim.apiserver.schema.check import decode_json, decode_problem, decode_yaml, type_errors
@@ -18,9 +18,8 @@ from sim.apiserver.scheme import check_kind, check_version, unregistered
 from sim.apiserver.status import StatusError, bad_request, too_large, unsupported_media_type
 from sim.apiserver.status import invalid as invalid_status
 
-__all__ = ("JSON_TYPES", "MAX_BODY", "checked", "decoded", "decoded_action", "decoded_options", "media_type", "parsed")
+__all__ = ("JSON_TYPES", "checked", "decoded", "decoded_action", "decoded_options", "media_type", "parsed")
 
-MAX_BODY = 3 * 1024 * 1024
 JSON_TYPES = ("application/json", "application/yaml")
 BINARY = "application/vnd.kubernetes.protobuf"
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -46,7 +45,7 @@ def parsed(request: Request, allowed: tuple[str, ...] = JSON_TYPES, expected: st
         listed = ", ".join((*allowed, BINARY) if allowed == JSON_TYPES else allowed)
         raise unsupported_media_type(f"the body of the request was in an unknown format - accepted media types include: {listed}")
     if len(request.body) > MAX_BODY:
-        raise too_large(f"Request entity too large: limit is {MAX_BODY}")
+        raise too_large(f"limit is {MAX_BODY}")
     obj, duplicates = _read(request.body, kind, expected)
     api_version = obj.get("apiVersion")
     if isinstance(api_version, str) and api_version.count("/") > 1:

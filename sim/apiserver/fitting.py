@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from api.fielderrors import invalid
-from sim.apiserver.bodies import MAX_BODY, media_type
+from sim.apiserver.bodies import media_type
 from sim.apiserver.objects import Object, as_list, as_map, copied
 from sim.apiserver.patches import json_patch, merge_patch, read_patch, strategic_patch
 from sim.apiserver.patches.failures import go_text, json_type
-from sim.apiserver.requests import Request
+from sim.apiserver.requests import MAX_BODY, Request
 from sim.apiserver.resources import Resource, Version
 from sim.apiserver.schema.builtin import schema_of
 from sim.apiserver.schema.check import decode_problem, prune, strict_text, unknown_fields
@@ -66,7 +66,7 @@ def patch_kind(request: Request, resource: Resource) -> str:
 def patch_of(request: Request, kind: str) -> Patch:
     """Raises StatusError 400 or 413."""
     if len(request.body) > MAX_BODY:
-        raise too_large(f"Request entity too large: limit is {MAX_BODY}")
+        raise too_large(f"limit is {MAX_BODY}")
     body, duplicates = read_patch(request.body, "" if kind == STRATEGIC else "error decoding patch: ")
     return Patch(kind, body, [] if kind == JSON else duplicates)
 

@@ -1,9 +1,12 @@
 """What a request and an answer are, independent of how they travel."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ("ADMIN", "Answer", "Request", "Stream", "User")
+__all__ = ("ADMIN", "MAX_BODY", "Answer", "Handle", "Request", "Stream", "User")
+
+MAX_BODY = 3 * 1024 * 1024
+"""Bytes of a body that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +55,7 @@ class Stream:
 
     lines: AsyncIterator[bytes]
     content_type: str = "application/json"
+
+
+Handle = Callable[[Request], Awaitable[Answer | Stream]]
+"""Answers a request. What it raises is a defect."""

@@ -133,9 +133,9 @@ def unsupported_media_type(message: str, *, shows_details: bool = False) -> Stat
     return StatusError(415, "UnsupportedMediaType", message, shows_details=shows_details)
 
 
-def too_large(message: str) -> StatusError:
-    """A body above the limit."""
-    return StatusError(413, "RequestEntityTooLarge", message)
+def too_large(why: str) -> StatusError:
+    """A body above a limit."""
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def _some(details: Object) -> Object:

@@ -1,6 +1,6 @@
 """From a Transport straight to an embedded server in the same process, without sockets."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
@@ -12,11 +12,9 @@ import anyio.lowlevel
 from controllers.runtime.errors import StreamIdle, UnknownOutcome
 from controllers.runtime.identity import Credentials, FileSource, Trust
 from controllers.runtime.wire import Outgoing
-from sim.apiserver.requests import Answer, Request, Stream, User
+from sim.apiserver.requests import Answer, Handle, Request, Stream, User
 
 __all__ = ("DirectWire", "direct_credentials")
-
-Handle = Callable[[Request], Awaitable[Answer | Stream]]
 
 
 def direct_credentials() -> Credentials:

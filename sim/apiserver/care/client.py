@@ -1,16 +1,12 @@
 """Requests that the server's own controllers make, the same way as any client."""
 
-from collections.abc import Awaitable, Callable
-
 import msgspec
 
 from sim.apiserver.objects import Object
-from sim.apiserver.requests import Answer, Request, Stream, User
+from sim.apiserver.requests import Answer, Handle, Request, User
 from sim.apiserver.resources import ObjectKey, Resource
 
-__all__ = ("Client", "Handle", "path_of")
-
-Handle = Callable[[Request], Awaitable[Answer | Stream]]
+__all__ = ("Client", "path_of")
 
 
 def path_of(resource: Resource, key: ObjectKey, subresource: str = "") -> str:

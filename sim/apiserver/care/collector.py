@@ -11,9 +11,10 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from sim.apiserver.care.client import Client, Handle, path_of
+from sim.apiserver.care.client import Client, path_of
 from sim.apiserver.care.queue import Queue
 from sim.apiserver.objects import Object
+from sim.apiserver.requests import Handle
 from sim.apiserver.resources import ObjectKey, Resource
 from sim.apiserver.storage import Change, Storage
 

@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import re
 import ssl
-from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import parse_qsl, unquote
@@ -17,15 +16,11 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from sim.apiserver.front.protobuf import PROTOBUF_TYPE, json_of
-from sim.apiserver.requests import ADMIN, Answer, Request, Stream, User
+from sim.apiserver.requests import ADMIN, MAX_BODY, Answer, Handle, Request, Stream, User
 from sim.apiserver.status import StatusError, too_large
 
-__all__ = ("MAX_BODY", "Handle", "Listener")
+__all__ = ("Listener",)
 
-Handle = Callable[[Request], Awaitable[Answer | Stream]]
-"""Answers a request. What it raises is a defect and closes the connection with 500."""
-
-MAX_BODY: Final = 3 * 1024 * 1024
 MAX_HEAD: Final = 1024 * 1024
 BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|;")
 """What makes Go drop a parameter."""
@@ -35,7 +30,7 @@ PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 
 class Listener:
-    """`async with Listener(handle) as listener: listener.url`.
+    """`async with Listener(handle) as listener: listener.url`. What `handle` raises closes the connection with 500.
 
     `port` 0 takes a free one. `token`: the bearer token of the administrator; "" lets everybody in as that, which only loopback addresses
     may do (ValueError otherwise). `drain_s`: how long requests that run may take to end when the listener closes; streams end at once.
@@ -200,6 +195,6 @@ def _failure(error: StatusError) -> web.Response:
 
 def _too_large() -> web.Response:
     """The rest of the body is not read, so the connection cannot be used again."""
-    response = _failure(too_large(f"Request entity too large: limit is {MAX_BODY}"))
+    response = _failure(too_large(f"limit is {MAX_BODY}"))
     response.force_close()
     return response

@@ -45,7 +45,7 @@ def checked(operations: Json) -> list[Object]:
                 raise bad_request(f"error decoding patch: json: cannot unmarshal {json_type(value)} into {where}")
     if len(items) > MAX_OPERATIONS:
         text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(items)}"
-        raise too_large(f"Request entity too large: {text}")
+        raise too_large(text)
     return [item or {} for item in items]
 
 

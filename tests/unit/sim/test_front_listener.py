@@ -14,8 +14,8 @@ import yarl
 
 from sim.apiserver.front.certificate import write_certificate
 from sim.apiserver.front.kubeconfig import write_kubeconfig
-from sim.apiserver.front.listener import MAX_BODY, Listener
-from sim.apiserver.requests import ADMIN, Answer, Request, Stream, User
+from sim.apiserver.front.listener import Listener
+from sim.apiserver.requests import ADMIN, MAX_BODY, Answer, Request, Stream, User
 
 
 class Echo:
