@@ -16,8 +16,8 @@ from cli.manifests import ManifestError, load
 from cli.numbers import whole_number
 from cli.world import World
 from controllers.runtime.observability import configure_logging
+from sim.apiserver.objects import mapping
 from sim.demo.place import PlaceError, occupied
-from sim.kubelet.parts import mapping
 from sim.nodes.specs import uniform_nodes
 
 __all__ = ("add_parser", "run")

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeAlias, TypeGuard, cast
 
-__all__ = ("Json", "Object", "as_list", "as_map", "copied", "dig")
+__all__ = ("Json", "Object", "as_list", "as_map", "copied", "dig", "is_list", "is_map", "mapping", "maps")
 
 Json: TypeAlias = Any
 """What JSON can say: dict with string keys, list, str, int, float, bool, None."""
@@ -40,6 +40,16 @@ def dig(obj: Object, *path: str) -> Any:
             return None
         value = fields.get(key)
     return value
+
+
+def mapping(obj: Object, *path: str) -> Object:
+    """The map at a path, empty where it is missing or null."""
+    return dig(obj, *path) or {}
+
+
+def maps(obj: Object, *path: str) -> list[Object]:
+    """The list of maps at a path, empty where it is missing or null."""
+    return dig(obj, *path) or []
 
 
 def is_map(value: Any) -> TypeGuard[Object]:

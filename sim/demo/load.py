@@ -7,9 +7,9 @@ import anyio.lowlevel
 import msgspec
 
 from api.plan import Manifest
+from sim.apiserver.objects import mapping, maps
 from sim.apiserver.requests import ADMIN, Answer, Request
 from sim.apiserver.server import ApiServer
-from sim.kubelet.parts import mapping, maps
 
 __all__ = ("Loaded", "create")
 

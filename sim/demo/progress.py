@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, maps
 from sim.apiserver.resources import Lookup
-from sim.kubelet.parts import maps
 
 __all__ = ("GangState", "Progress", "progress_of")
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from sim.apiserver.objects import mapping
 from sim.apiserver.resources import Lookup, ObjectKey
 from sim.apiserver.storage import Change
 from sim.cluster.calls import CallRecord
 from sim.invariants.checker import Checker, Report, body_of, is_finished, is_ours, node_of
 from sim.kubelet.admission import allocatable_of, requests_of
-from sim.kubelet.parts import mapping
 
 __all__ = ("NoDoubleBind", "NoOvercommit")
 

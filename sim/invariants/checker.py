@@ -5,11 +5,10 @@ from collections.abc import Callable
 import msgspec
 
 from api.labels import PODCLIQUE
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping
 from sim.apiserver.resources import Lookup
 from sim.apiserver.storage import Change
 from sim.cluster.calls import CallRecord
-from sim.kubelet.parts import mapping
 
 __all__ = ("OURS", "Checker", "Report", "body_of", "clique_of", "is_finished", "is_leaving", "is_ours", "node_of")
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from api.plan import Key
+from sim.apiserver.objects import mapping
 from sim.apiserver.resources import Lookup
 from sim.apiserver.storage import Change
 from sim.cluster.calls import CallRecord
 from sim.invariants.checker import Checker, Report
-from sim.kubelet.parts import mapping
 
 __all__ = ("FencedWrites",)
 

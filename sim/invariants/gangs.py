@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 
 from api.labels import PODGANG
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping
 from sim.apiserver.resources import Lookup
 from sim.apiserver.storage import Change
 from sim.cluster.calls import CallRecord
 from sim.invariants.checker import Checker, Report, clique_of, is_finished, is_leaving, node_of
-from sim.kubelet.parts import mapping
 
 __all__ = ("T_GANG_S", "GangAtomicity")
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from api.labels import POD_INDEX
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping
 from sim.apiserver.resources import Lookup
 from sim.apiserver.storage import Change
 from sim.cluster.calls import CallRecord
 from sim.invariants.checker import Checker, Report, body_of, clique_of, is_finished, is_leaving, is_ours
-from sim.kubelet.parts import mapping
 
 __all__ = ("DeleteWithPrecondition", "PodsFollowReplicas")
 

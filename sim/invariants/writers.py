@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping, maps
 from sim.apiserver.storage import Change
 from sim.invariants.checker import Checker, is_ours
-from sim.kubelet.parts import mapping, maps
 
 __all__ = ("ReplicasLeftAlone", "shared_fields")
 

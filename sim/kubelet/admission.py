@@ -6,9 +6,8 @@ Written apart from the scheduler on purpose: it catches the scheduler's mistakes
 from collections.abc import Mapping
 
 from api.quantity import QuantityError, nano
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping, maps
 from sim.kubelet.lifecycle import Refusal
-from sim.kubelet.parts import mapping, maps
 
 __all__ = ("Amounts", "allocatable_of", "refusal_of", "requests_of", "tolerates")
 

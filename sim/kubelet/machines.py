@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, maps
 from sim.apiserver.resources import ObjectKey
 from sim.kubelet.addresses import node_address
 from sim.kubelet.admission import Amounts, allocatable_of, refusal_of, requests_of
 from sim.kubelet.lifecycle import Refusal
-from sim.kubelet.parts import maps
 
 __all__ = ("Machine", "address_of")
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from api import labels
 from controllers.initc.wait import ArgumentError, Parent, counted_clique, parse_parents
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping, maps
 from sim.apiserver.resources import ObjectKey
 from sim.kubelet.lifecycle import WAITER
-from sim.kubelet.parts import mapping, maps
 
 __all__ = ("Gang", "Readiness", "gang_of", "parents_of")
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, maps
 from sim.kubelet.containers import NEVER, Container, Exit, Role, State
 from sim.kubelet.lifecycle import PodRun, phase_of
-from sim.kubelet.parts import maps
 
 __all__ = ("patch_of", "status_of")
 

@@ -7,11 +7,10 @@ import msgspec
 
 from api.plan import Clock
 from api.timestamps import rfc3339
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, mapping, maps
 from sim.apiserver.resources import ObjectKey
 from sim.kubelet.host import MERGE, STRATEGIC, Caller, Host, pod_path
 from sim.kubelet.kubelet import Kubelet
-from sim.kubelet.parts import mapping, maps
 from sim.nodes.lifecycle import NodeLifecycle
 from sim.nodes.specs import NodeSpec, node_manifest, ready_conditions
 

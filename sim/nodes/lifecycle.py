@@ -11,11 +11,10 @@ import anyio
 
 from api.plan import Clock
 from api.timestamps import rfc3339
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, maps
 from sim.apiserver.resources import ObjectKey
 from sim.apiserver.storage import Change
 from sim.kubelet.host import MERGE, STRATEGIC, Caller, Host, pod_path
-from sim.kubelet.parts import maps
 from sim.nodes.taints import OUT_OF_SERVICE, evicted_at, readiness_of, wanted_taints
 
 __all__ = ("GRACE_S", "LEASES", "LEASE_NAMESPACE", "ORPHAN_S", "NodeLifecycle")

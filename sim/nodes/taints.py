@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, maps
 from sim.kubelet.admission import tolerates
-from sim.kubelet.parts import maps
 
 __all__ = ("NOT_READY", "OUT_OF_SERVICE", "UNREACHABLE", "UNSCHEDULABLE", "evicted_at", "readiness_of", "wanted_taints")
 

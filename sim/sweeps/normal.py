@@ -3,10 +3,9 @@
 from typing import Any, cast
 
 from api.labels import POD_INDEX
-from sim.apiserver.objects import Json, Object
+from sim.apiserver.objects import Json, Object, mapping, maps
 from sim.cluster.cluster import Cluster
 from sim.invariants.checker import clique_of
-from sim.kubelet.parts import mapping, maps
 from sim.sweeps.scenarios import is_ready
 
 __all__ = ("normalised",)

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from sim.apiserver.objects import Object
+from sim.apiserver.objects import Object, mapping, maps
 from sim.cluster.cluster import NAMESPACE, Cluster
-from sim.kubelet.parts import mapping, maps
 from sim.workloads import clique, pcs, wl1, wl2
 
 __all__ = ("SCENARIOS", "Scenario", "ready_pods")

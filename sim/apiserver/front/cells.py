@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from sim.apiserver.front.ages import age
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, maps
 from sim.apiserver.resources import Column
 
 __all__ = (
@@ -14,7 +14,6 @@ __all__ = (
     "NAME",
     "column",
     "containers",
-    "entries",
     "images",
     "labels_text",
     "name",
@@ -48,11 +47,6 @@ def timed(title: str, value: Callable[[Object, datetime], Any], *, wide: int = 0
     return Column(title, "string", value=value, priority=wide)
 
 
-def entries(obj: Object, *path: str) -> list[Object]:
-    """The list of objects at a path, empty where there is none."""
-    return dig(obj, *path) or []
-
-
 NAME = Column("Name", "string", value=name, format="name")
 AGE = Column("Age", "string", value=created)
 CREATED_AT = Column("Created At", "date", value=lambda obj, _: obj["metadata"].get("creationTimestamp"))
@@ -79,7 +73,7 @@ def selector_text(selector: Object | None) -> str:
         return NONE
     labels: dict[str, str] = selector.get("matchLabels") or {}
     parts = [(key, f"{key}={value}") for key, value in labels.items()]
-    for expression in entries(selector, "matchExpressions"):
+    for expression in maps(selector, "matchExpressions"):
         key, allowed = str(expression["key"]), list[str](expression.get("values") or [])
         values = ",".join(sorted(allowed))
         forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
@@ -89,12 +83,12 @@ def selector_text(selector: Object | None) -> str:
 
 def containers(obj: Object) -> str:
     """Names of the containers of a pod template."""
-    return ",".join(one["name"] for one in entries(obj, "spec", "template", "spec", "containers"))
+    return ",".join(one["name"] for one in maps(obj, "spec", "template", "spec", "containers"))
 
 
 def images(obj: Object) -> str:
     """Images of the containers of a pod template."""
-    return ",".join(one.get("image", "") for one in entries(obj, "spec", "template", "spec", "containers"))
+    return ",".join(one.get("image", "") for one in maps(obj, "spec", "template", "spec", "containers"))
 
 
 def shortened(parts: Sequence[str], limit: int, otherwise: str = NONE, separator: str = ",") -> str:

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Final
 
 from sim.apiserver.front.ages import age
-from sim.apiserver.front.cells import AGE, CREATED_AT, NAME, NONE, column, entries, labels_text, number, shortened, text, timed
+from sim.apiserver.front.cells import AGE, CREATED_AT, NAME, NONE, column, labels_text, number, shortened, text, timed
 from sim.apiserver.front.podcells import POD_COLUMNS
 from sim.apiserver.front.workloads import AUTOSCALER, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, maps
 from sim.apiserver.resources import Column
 
 __all__ = ("BUILT_IN", "OTHERWISE")
@@ -23,7 +23,7 @@ ACCESS_MODES: Final = {
 
 
 def _node_status(node: Object) -> str:
-    conditions = entries(node, "status", "conditions")
+    conditions = maps(node, "status", "conditions")
     words = ["Ready" if one["status"] == "True" else "NotReady" for one in conditions if one["type"] == "Ready"] or ["Unknown"]
     return ",".join(words + (["SchedulingDisabled"] if dig(node, "spec", "unschedulable") else []))
 
@@ -36,7 +36,7 @@ def _node_roles(node: Object) -> str:
 
 def _node_address(kind: str) -> Callable[[Object], str]:
     def find(node: Object) -> str:
-        addresses = entries(node, "status", "addresses")
+        addresses = maps(node, "status", "addresses")
         return next((one["address"] for one in addresses if one["type"] == kind), NONE)
 
     return find
@@ -59,14 +59,14 @@ def _external_ip(service: Object) -> str:
         case "ExternalName":
             return spec.get("externalName", "")
         case "LoadBalancer":
-            ingress = entries(service, "status", "loadBalancer", "ingress")
+            ingress = maps(service, "status", "loadBalancer", "ingress")
             return ",".join([one.get("ip") or one.get("hostname", "") for one in ingress] + own) or "<pending>"
         case _:
             return ",".join(own) or NONE
 
 
 def _service_ports(service: Object) -> str:
-    ports = entries(service, "spec", "ports")
+    ports = maps(service, "spec", "ports")
     return ",".join(f"{_ports(one)}/{one.get('protocol', 'TCP')}" for one in ports) or NONE
 
 
@@ -124,19 +124,19 @@ def _modes(claim: Object) -> str:
 
 def _endpoints(endpoints: Object) -> str:
     found: list[str] = []
-    for subset in entries(endpoints, "subsets"):
-        addresses = [one["ip"] for one in entries(subset, "addresses")]
-        ports = [f":{one['port']}" for one in entries(subset, "ports")] or [""]
+    for subset in maps(endpoints, "subsets"):
+        addresses = [one["ip"] for one in maps(subset, "addresses")]
+        ports = [f":{one['port']}" for one in maps(subset, "ports")] or [""]
         found += [f"{address}{port}" for port in ports for address in addresses]
     return shortened(found, 3)
 
 
 def _slice_endpoints(endpoint_slice: Object) -> str:
-    return shortened([address for one in entries(endpoint_slice, "endpoints") for address in one["addresses"]], 3, "<unset>")
+    return shortened([address for one in maps(endpoint_slice, "endpoints") for address in one["addresses"]], 3, "<unset>")
 
 
 def _slice_ports(endpoint_slice: Object) -> str:
-    ports = entries(endpoint_slice, "ports")
+    ports = maps(endpoint_slice, "ports")
     return shortened([str(one["port"]) if one.get("port") is not None else "*" for one in ports], 3, "<unset>")
 
 
@@ -146,7 +146,7 @@ def _role(binding: Object) -> str:
 
 def _subjects(kind: str) -> Callable[[Object], str]:
     def find(binding: Object) -> str:
-        subjects = [one for one in entries(binding, "subjects") if one["kind"] == kind]
+        subjects = [one for one in maps(binding, "subjects") if one["kind"] == kind]
         return ", ".join(f"{one['namespace']}/{one['name']}" if kind == "ServiceAccount" else one["name"] for one in subjects)
 
     return find
@@ -167,7 +167,7 @@ def _storage_class_name(storage_class: Object) -> str:
 
 def _controller(obj: Object) -> str:
     """Kind, group and name of the controlling owner."""
-    owner = next((one for one in entries(obj, "metadata", "ownerReferences") if one.get("controller")), None)
+    owner = next((one for one in maps(obj, "metadata", "ownerReferences") if one.get("controller")), None)
     if owner is None:
         return NONE
     group, slash, _ = owner["apiVersion"].partition("/")
@@ -253,7 +253,7 @@ STORAGE_CLASS = (
     column("AllowVolumeExpansion", lambda obj: bool(obj.get("allowVolumeExpansion"))),
     AGE,
 )
-WEBHOOKS = (NAME, column("Webhooks", lambda obj: len(entries(obj, "webhooks")), "integer"), AGE)
+WEBHOOKS = (NAME, column("Webhooks", lambda obj: len(maps(obj, "webhooks")), "integer"), AGE)
 ENDPOINT_SLICE = (
     NAME,
     column("AddressType", text("addressType")),

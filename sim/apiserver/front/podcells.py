@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sim.apiserver.front.ages import age
-from sim.apiserver.front.cells import AGE, NAME, NONE, column, entries, timed
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.front.cells import AGE, NAME, NONE, column, timed
+from sim.apiserver.objects import Object, dig, maps
 
 __all__ = ("POD_COLUMNS", "completion")
 
@@ -25,14 +25,14 @@ def summary(pod: Object) -> Summary:
     status: Object = pod.get("status") or {}
     phase = status.get("phase", "")
     reason = status.get("reason") or phase
-    if any(c["type"] == "PodScheduled" and c.get("reason") == "SchedulingGated" for c in entries(status, "conditions")):
+    if any(c["type"] == "PodScheduled" and c.get("reason") == "SchedulingGated" for c in maps(status, "conditions")):
         reason = "SchedulingGated"
-    init = {one["name"]: one for one in entries(pod, "spec", "initContainers")}
+    init = {one["name"]: one for one in maps(pod, "spec", "initContainers")}
     sidecars = {name for name, one in init.items() if one.get("restartPolicy") == "Always"}
     ready = 0
     init_reason = ""
     seen: list[Object] = []
-    for at, container in enumerate(entries(status, "initContainerStatuses")):
+    for at, container in enumerate(maps(status, "initContainerStatuses")):
         seen.append(container)
         if container["name"] in sidecars and container.get("started") and dig(container, "state", "terminated", "exitCode") != 0:
             ready += bool(container.get("ready"))
@@ -40,7 +40,7 @@ def summary(pod: Object) -> Summary:
             break
     counted = seen
     if not init_reason or _is_true(status, "Initialized"):
-        counted = [one for one in seen if one["name"] in sidecars] + entries(status, "containerStatuses")
+        counted = [one for one in seen if one["name"] in sidecars] + maps(status, "containerStatuses")
         found, running = _container_reason(status)
         ready += running
         reason = found or init_reason or reason
@@ -53,7 +53,7 @@ def summary(pod: Object) -> Summary:
             reason = "Unknown"
         elif phase not in ("Succeeded", "Failed"):
             reason = "Terminating"
-    total = len(entries(pod, "spec", "containers")) + len(sidecars)
+    total = len(maps(pod, "spec", "containers")) + len(sidecars)
     return Summary(ready, total, reason, sum(one.get("restartCount", 0) for one in counted), _last_restart(counted))
 
 
@@ -84,7 +84,7 @@ def _terminated(terminated: Object) -> str:
 def _container_reason(status: Object) -> tuple[str, int]:
     """What the first container that waits or has ended says, and how many containers run and are ready."""
     reason, running = "", 0
-    for container in reversed(entries(status, "containerStatuses")):
+    for container in reversed(maps(status, "containerStatuses")):
         state: Object = container.get("state") or {}
         if waiting := dig(state, "waiting", "reason"):
             reason = waiting
@@ -101,7 +101,7 @@ def _last_restart(statuses: list[Object]) -> str:
 
 
 def _is_true(status: Object, condition: str) -> bool:
-    return any(c["type"] == condition and c["status"] == "True" for c in entries(status, "conditions"))
+    return any(c["type"] == condition and c["status"] == "True" for c in maps(status, "conditions"))
 
 
 def _ready(pod: Object) -> str:
@@ -117,12 +117,12 @@ def _restarts(pod: Object, now: datetime) -> str:
 
 
 def _address(pod: Object) -> str:
-    addresses = entries(pod, "status", "podIPs")
+    addresses = maps(pod, "status", "podIPs")
     return addresses[0].get("ip") or NONE if addresses else NONE
 
 
 def _gates(pod: Object) -> str:
-    gates = [gate["conditionType"] for gate in entries(pod, "spec", "readinessGates")]
+    gates = [gate["conditionType"] for gate in maps(pod, "spec", "readinessGates")]
     passed = sum(_is_true(pod.get("status") or {}, gate) for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 

@@ -10,7 +10,6 @@ from sim.apiserver.front.cells import (
     NONE,
     column,
     containers,
-    entries,
     images,
     labels_text,
     number,
@@ -18,7 +17,7 @@ from sim.apiserver.front.cells import (
     shortened,
     timed,
 )
-from sim.apiserver.objects import Object, dig
+from sim.apiserver.objects import Object, dig, maps
 from sim.apiserver.resources import Column
 
 __all__ = ("AUTOSCALER", "DAEMON_SET", "DEPLOYMENT", "JOB", "REPLICA_SET", "STATEFUL_SET")
@@ -36,7 +35,7 @@ def _ready(obj: Object) -> str:
 
 
 def _job_status(job: Object) -> str:
-    true = {one["type"] for one in entries(job, "status", "conditions") if one["status"] == "True"}
+    true = {one["type"] for one in maps(job, "status", "conditions") if one["status"] == "True"}
     if (found := next((kind for kind in JOB_CONDITIONS[:3] if kind in true), None)) is not None:
         return found
     if job["metadata"].get("deletionTimestamp"):
@@ -58,8 +57,8 @@ def _job_duration(job: Object, now: datetime) -> str:
 
 
 def _metrics(autoscaler: Object) -> str:
-    current = entries(autoscaler, "status", "currentMetrics")
-    specs = entries(autoscaler, "spec", "metrics")
+    current = maps(autoscaler, "status", "currentMetrics")
+    specs = maps(autoscaler, "spec", "metrics")
     return shortened([_metric(spec, current[at] if at < len(current) else {}) for at, spec in enumerate(specs)], 2, separator=", ")
 
 
