@@ -14,7 +14,7 @@ import yaml
 from api.fielderrors import invalid
 from sim.apiserver.fields.managed import encode
 from sim.apiserver.front.accept import Accepted, negotiate
-from sim.apiserver.front.table import Include, table
+from sim.apiserver.front.table import Include, partial, table
 from sim.apiserver.objects import Object, dig
 from sim.apiserver.options import ListOptions, retry_later
 from sim.apiserver.requests import Answer, Request
@@ -167,7 +167,7 @@ class Reader:
             return table(resource, version, [obj], include=form.include, now=self._now(), list_meta=_table_meta(obj))
         if form.accepted.kind == PARTIAL_LIST:
             raise _no_list(resource)
-        return _partial(obj, form) if form.is_partial else obj
+        return partial(obj, form.accepted.version) if form.is_partial else obj
 
     async def whole(self, resource: Resource, version: Version, entry: Entry, *, lean: bool) -> Object:
         """The object in a version, with managedFields unless `lean`."""
@@ -207,7 +207,7 @@ class Reader:
             raise _mistaken(PARTIAL, "a list", resource, "List")
         if form.is_partial:
             kind = {"kind": PARTIAL_LIST, "apiVersion": f"meta.k8s.io/{form.accepted.version}"}
-            return {**kind, "metadata": meta, "items": [_partial(o, form) for o in objects]}
+            return {**kind, "metadata": meta, "items": [partial(o, form.accepted.version) for o in objects]}
         if not resource.is_custom:
             objects = [{k: v for k, v in o.items() if k not in ("kind", "apiVersion")} for o in objects]
         kind = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.api_version(version.name)}
@@ -264,10 +264,6 @@ def retry_later_for(revision: int, current: int) -> StatusError:
     error = retry_later(f"Timeout: Too large resource version: {revision}, current: {current}", 1)
     error.details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
     return error
-
-
-def _partial(obj: Object, form: Form) -> Object:
-    return {"kind": PARTIAL, "apiVersion": f"meta.k8s.io/{form.accepted.version}", "metadata": obj["metadata"]}
 
 
 def _table_meta(obj: Object) -> Object:

@@ -16,7 +16,7 @@ from sim.apiserver.patching import RETRIES, Patcher, check_identity, check_kind
 from sim.apiserver.requests import Request
 from sim.apiserver.resources import Resource, Scale, Version
 from sim.apiserver.schema.builtin import raw_document
-from sim.apiserver.schema.compile import compile_openapi
+from sim.apiserver.schema.openapi import compile_openapi
 from sim.apiserver.status import StatusError, not_found
 from sim.apiserver.status import invalid as invalid_status
 from sim.apiserver.storage import Entry

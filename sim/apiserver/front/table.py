@@ -14,27 +14,13 @@ from sim.apiserver.front.jsonpath import compiled
 from sim.apiserver.front.podcells import completion
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Column, Resource, Version
-from sim.apiserver.status import StatusError
 
-__all__ = ("Include", "include_of", "partial", "partial_list", "table")
+__all__ = ("Include", "partial", "table")
 
 Include: TypeAlias = Literal["None", "Metadata", "Object"]
 Cell: TypeAlias = Callable[[Object, datetime], Any]
 
 CUSTOM_AGE: Final = Column("Age", "date", ".metadata.creationTimestamp")
-
-
-def include_of(query: Mapping[str, str]) -> Include:
-    """What rows carry beside cells, from the query parameter includeObject. Raises StatusError (400)."""
-    wanted = query.get("includeObject", "")
-    if wanted not in ("", "None", "Metadata", "Object"):
-        raise StatusError(
-            400,
-            "BadRequest",
-            f"Unable to convert to Table as requested: includeObject: Invalid value: {msgspec.json.encode(wanted).decode()}: "
-            "must be 'Metadata', 'Object', 'None', or empty",
-        )
-    return wanted or "Metadata"
 
 
 def table(
@@ -72,12 +58,6 @@ def table(
 def partial(obj: Object, api_version: str = "v1") -> Object:
     """The object reduced to its metadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{api_version}", "metadata": obj["metadata"]}
-
-
-def partial_list(objects: Sequence[Object], list_meta: Object, api_version: str = "v1") -> Object:
-    """A list of objects reduced to their metadata."""
-    items = [partial(obj, api_version) for obj in objects]
-    return {"kind": "PartialObjectMetadataList", "apiVersion": f"meta.k8s.io/{api_version}", "metadata": list_meta, "items": items}
 
 
 def columns_of(resource: Resource, version: Version) -> tuple[Column, ...]:

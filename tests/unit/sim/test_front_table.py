@@ -9,9 +9,8 @@ import pytest
 
 from sim.apiserver.front.ages import age, human_duration
 from sim.apiserver.front.jsonpath import compiled
-from sim.apiserver.front.table import include_of, partial_list, table
+from sim.apiserver.front.table import table
 from sim.apiserver.resources import Column, Resource, Version
-from sim.apiserver.status import StatusError
 from tests.kubectl.table_objects import COLUMNS
 
 RECORDED = json.loads((Path(__file__).parent / "front_tables.json").read_text())
@@ -94,22 +93,6 @@ def test_bookmarks_have_a_row_too() -> None:
     for path in PATHS:
         made = table(resource_at(path), resource_at(path).versions[0], [bookmark], now=MIDNIGHT, list_meta={"resourceVersion": "9"})
         assert made["rows"][0]["object"]["metadata"] == bookmark["metadata"]
-
-
-def test_lists_of_metadata() -> None:
-    made = partial_list([OBJECT], {"resourceVersion": "7"})
-    assert (made["kind"], made["metadata"]) == ("PartialObjectMetadataList", {"resourceVersion": "7"})
-    assert [item["metadata"] for item in made["items"]] == [OBJECT["metadata"]]
-
-
-def test_unknown_values_of_include_object_are_refused() -> None:
-    assert include_of({}) == "Metadata"
-    with pytest.raises(StatusError) as caught:
-        include_of({"includeObject": "Foo"})
-    assert caught.value.code == 400
-    assert caught.value.message == (
-        "Unable to convert to Table as requested: includeObject: Invalid value: \"Foo\": must be 'Metadata', 'Object', 'None', or empty"
-    )
 
 
 @pytest.mark.parametrize(
