@@ -11,11 +11,12 @@ from sim.apiserver.front.accept import DISCOVERY, JSON, negotiate
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import Resource, Version
+from sim.apiserver.schema.builtin import KUBERNETES
 from sim.apiserver.status import StatusError, method_not_allowed
 
 __all__ = ("BUILT_IN_GROUPS", "GIT_VERSION", "Discovery", "by_precedence", "not_found_page")
 
-GIT_VERSION: Final = "v1.36.3+grovekeeper.embedded"
+GIT_VERSION: Final = f"{KUBERNETES}+grovekeeper.embedded"
 AGGREGATED_TYPE: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TEXT_TYPE: Final = "text/plain; charset=utf-8"
 

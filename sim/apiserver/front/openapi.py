@@ -12,7 +12,7 @@ import msgspec
 from sim.apiserver.objects import Object
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import Resource, Version
-from sim.apiserver.schema.builtin import META, raw_document
+from sim.apiserver.schema.builtin import KUBERNETES, META, raw_document
 from sim.apiserver.status import method_not_allowed
 
 __all__ = ("OpenApi",)
@@ -29,7 +29,6 @@ JSON_TYPES: Final = ("application/json", "application/yaml")
 FOREVER: Final = "public, immutable, max-age=31536000"
 
 TITLE: Final = "Kubernetes"
-VERSION: Final = "v1.36.3"
 OLD_TYPE: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 OLD_ANSWER_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -112,11 +111,11 @@ def _takes_json(accept: str) -> bool:
 
 
 def _old(accept: str) -> Answer:
-    info = {"title": TITLE, "version": VERSION}
+    info = {"title": TITLE, "version": KUBERNETES}
     if OLD_TYPE in accept:
         # Fields of the message Document: swagger 1, info 2 with title 1 and version 2, paths 8.
         return Answer(
-            200, _field(1, b"2.0") + _field(2, _field(1, TITLE.encode()) + _field(2, VERSION.encode())) + _field(8, b""), OLD_ANSWER_TYPE
+            200, _field(1, b"2.0") + _field(2, _field(1, TITLE.encode()) + _field(2, KUBERNETES.encode())) + _field(8, b""), OLD_ANSWER_TYPE
         )
     if not _takes_json(accept):
         return Answer(406, b"", headers={"Vary": "Accept"})
@@ -146,14 +145,14 @@ def _spec(listed: Listed) -> Object:
     paths: Object = {}
     for resource, served in listed:
         paths |= _paths(resource, served, names.get(resource.kind, ""))
-    info = {"title": TITLE, "version": VERSION}
+    info = {"title": TITLE, "version": KUBERNETES}
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
 
 def _root(place: str) -> Object:
     """The document of a path that says what is served."""
     operation = {"operationId": f"get_{place.replace('/', '_')}", "responses": {"200": {"description": "OK"}}}
-    info = {"title": TITLE, "version": VERSION}
+    info = {"title": TITLE, "version": KUBERNETES}
     return {"openapi": "3.0.0", "info": info, "paths": {f"/{place}/": {"get": operation}}, "components": {"schemas": {}}}
 
 

@@ -1,8 +1,13 @@
 """Bodies, Go types and built-in schemas."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from sim.apiserver.schema.builtin import group_versions, raw_document, schema_of
+from hack.kube.binaries import KUBE_VERSION
+from sim.apiserver.schema import builtin
+from sim.apiserver.schema.builtin import KUBERNETES, group_versions, raw_document, schema_of
 from sim.apiserver.schema.check import decode_json, decode_yaml, fill_defaults, type_errors
 from sim.apiserver.status import StatusError
 
@@ -73,6 +78,13 @@ def test_every_kind_compiles():
         for node in raw_document(group, version).values():
             for kind in node.get("x-kubernetes-group-version-kind", ()):
                 assert schema_of(group, version, kind["kind"]).type == "object"
+
+
+def test_the_documents_are_those_of_the_version_that_the_server_names() -> None:
+    folder = Path(builtin.__file__).parents[1]
+    files = [*sorted((folder / "openapi").glob("*.json")), folder / "front" / "protobuf.json"]
+    assert len(files) > 15
+    assert {json.loads(file.read_bytes())["kubernetes"] for file in files} == {KUBERNETES} == {f"v{KUBE_VERSION}"}
 
 
 def test_built_in_defaults():
