@@ -22,7 +22,7 @@ def recent(size: int) -> Callable[[Callable[[T, Unpack[Ts]], R]], Callable[[T, U
         known: dict[tuple[object, ...], tuple[T, R]] = {}
 
         @wraps(function)
-        def call(subject: T, /, *args: Unpack[Ts]) -> R:
+        def call(subject: T, /, *args: *Ts) -> R:
             key = (id(subject), *args)
             found = known.get(key)
             # Whoever holds the object keeps its id from being given to another.
