@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from sim.apiserver.objects import Object
 from sim.apiserver.status import bad_request
 
-__all__ = ("Selector", "field_requirements", "label_selector", "matches")
+__all__ = ("Selector", "field_requirements", "label_selector", "labels_of", "matches", "selector_of")
 
 SYMBOL = re.compile(r"\s*(?:(?P<op>!=|==|=|!|\(|\)|,|>|<)|(?P<word>[^\s=!(),<>]+))")
 NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 REQUIREMENT = "unable to parse requirement: "
 OPERATOR = re.compile("!=|==|=")
+OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+"""From those of a metav1.LabelSelector."""
 PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -188,6 +190,16 @@ def _checked(key: str, value: str) -> str:
 def label_selector(text: str) -> Selector:
     """Parses a label selector. Raises StatusError 400 with the server's words."""
     return _Parser(text).requirements() if text.strip() else ()
+
+
+def selector_of(selector: Object | None) -> Selector:
+    """A metav1.LabelSelector; none and an empty one select everything."""
+    labels: dict[str, str] = (selector or {}).get("matchLabels") or {}
+    expressions: list[Object] = (selector or {}).get("matchExpressions") or []
+    out = [Requirement(key, "in", (value,)) for key, value in labels.items()]
+    return out + [
+        Requirement(e.get("key", ""), OPERATORS.get(e.get("operator", ""), "in"), tuple(e.get("values") or ())) for e in expressions
+    ]
 
 
 def field_requirements(text: str, check: Callable[[str], None]) -> tuple[tuple[str, bool, str], ...]:

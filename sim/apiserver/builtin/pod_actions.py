@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
-from sim.apiserver.builtin.parts import items, part, selects
+from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.builtin.pod_status import scheduled_condition, with_condition
 from sim.apiserver.metadata import timestamp
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context, Effect
+from sim.apiserver.selectors import matches, selector_of
 from sim.apiserver.status import StatusError, bad_request, conflict
 
 __all__ = ("bind", "evict")
@@ -89,7 +90,7 @@ def _budgets(ctx: Context, metadata: Object) -> list[Object]:
     """Disruption budgets that select a pod; an empty selector selects all, an absent one none."""
     labels = part(metadata, "labels")
     found = ctx.lookup.list("policy", "poddisruptionbudgets", metadata["namespace"])
-    return [b for b in found if (s := b["spec"].get("selector")) is not None and selects(s, labels)]
+    return [b for b in found if (s := b["spec"].get("selector")) is not None and matches(selector_of(s), labels)]
 
 
 def _is_free(pod: Object, budget: Object) -> bool:

@@ -7,13 +7,14 @@ from api.fielderrors import FieldError, forbidden, invalid, not_supported, requi
 from sim.apiserver.builtin.base import Builtin, Generational
 from sim.apiserver.builtin.names import subdomain_name
 from sim.apiserver.builtin.numbers import int_or_percent_errors, negative_errors
-from sim.apiserver.builtin.parts import items, part, selects
+from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.builtin.pod_defaults import default_pod_spec
 from sim.apiserver.builtin.pod_validation import template_errors
 from sim.apiserver.builtin.scheduling_validation import label_selector_errors
 from sim.apiserver.builtin.volume_defaults import default_claim_spec
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context
+from sim.apiserver.selectors import matches, selector_of
 
 __all__ = (
     "ControllerStrategy",
@@ -111,7 +112,7 @@ class Workload(Generational):
             out.append(invalid("spec.selector", selector, f"empty selector is invalid for {self.what}"))
         elif bad:
             out.append(invalid("spec.selector", selector, "invalid label selector"))
-        elif not selects(selector, labels or {}):
+        elif not matches(selector_of(selector), labels or {}):
             out.append(invalid("spec.template.metadata.labels", labels, _NO_MATCH))
         return out
 

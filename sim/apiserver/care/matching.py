@@ -10,7 +10,7 @@ from sim.apiserver.resources import Lookup, Version
 from sim.apiserver.schema.cel.evaluate import build
 from sim.apiserver.schema.cel.syntax import CelSyntaxError, parse
 from sim.apiserver.schema.cel.values import CelError
-from sim.apiserver.selectors import Requirement, Selector, matches
+from sim.apiserver.selectors import Selector, matches, selector_of
 from sim.apiserver.status import forbidden, not_found
 from sim.apiserver.writes import Attributes
 
@@ -27,7 +27,6 @@ EXEMPT: Final = frozenset(
     }
 )
 """Resources of admissionregistration.k8s.io that no webhook is asked about, so that a bad one can be removed."""
-_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _VARIABLES: Final = frozenset({"object", "oldObject", "request"})
 
 Condition = tuple[str, Callable[[dict[str, Any]], Any]]
@@ -58,8 +57,8 @@ def hook_of(webhook: Object) -> Hook:
         webhook.get("name", ""),
         webhook.get("clientConfig") or {},
         webhook.get("rules") or (),
-        _selector(webhook.get("namespaceSelector")),
-        _selector(webhook.get("objectSelector")),
+        selector_of(webhook.get("namespaceSelector")),
+        selector_of(webhook.get("objectSelector")),
         [(c["expression"], _compiled(c["expression"])) for c in webhook.get("matchConditions") or ()],
         webhook.get("matchPolicy", "Equivalent") == "Equivalent",
         webhook.get("failurePolicy", "Fail") == "Ignore",
@@ -145,15 +144,6 @@ def _fits_namespace(hook: Hook, attributes: Attributes, obj: Object | None, look
 
 def _labels(obj: Object) -> dict[str, str]:
     return dig(obj, "metadata", "labels") or {}
-
-
-def _selector(selector: Object | None) -> Selector:
-    labels: dict[str, str] = (selector or {}).get("matchLabels") or {}
-    expressions: list[Object] = (selector or {}).get("matchExpressions") or []
-    out = [Requirement(key, "in", (value,)) for key, value in labels.items()]
-    return out + [
-        Requirement(e.get("key", ""), _OPERATORS.get(e.get("operator", ""), "in"), tuple(e.get("values") or ())) for e in expressions
-    ]
 
 
 def _compiled(source: str) -> Callable[[dict[str, Any]], Any]:
