@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from cli.main import main
+from cli.manifests import load
 from tests.unit.worlds import clique
 
 SET = yaml.safe_dump(
@@ -191,6 +192,45 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr("sys.stdin", io.StringIO("hello"))
     assert main(["render", "-f", "-"]) == 4
     assert capsys.readouterr().err.startswith("error: standard input: ")
+
+
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["render", "-f", "-"]) == 4
+    assert capsys.readouterr().err == "error: standard input: is closed\n"
+
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(9))
+DEEP = "a0: &a0 {x: y}\n" + "".join(f"a{i + 1}: &a{i + 1} {{x: *a{i}}}\n" for i in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LAUGHS, "document contains excessive aliasing"),
+        ("a: &a [*a]", "found unconstructable recursive node"),
+        (DEEP, "document is nested too deeply"),
+        (f"a: {'9' * 5000}", "Exceeds the limit"),
+        (f"a: 1{':59' * 100}", "a number is out of range"),
+        ("a: .nan", "unsupported value: .nan"),
+        ("a: !!int x", "invalid literal"),
+    ],
+    ids=["laughs", "endless", "deep", "digits", "range", "nan", "tag"],
+)
+def test_what_json_cannot_hold_is_refused(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert render(tmp_path, text) == 4
+    assert f"not valid YAML: {message}" in capsys.readouterr().err
+
+
+def test_keys_are_text(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text("{apiVersion: v1, kind: ConfigMap, data: {8080: a, true: b, null: c}}")
+    assert [m["data"] for _, m in load([str(file)])] == [{"8080": "a", "true": "b", "null": "c"}]
+
+
+def test_a_file_without_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "-f", ""]) == 4
+    assert "is no name of a file" in capsys.readouterr().err
 
 
 def test_a_folder_means_its_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

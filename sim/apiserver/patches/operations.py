@@ -4,8 +4,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from sim.apiserver.objects import Json, Object, is_list, is_map
 from sim.apiserver.patches.failures import json_type, unprocessable
+from sim.apiserver.requests import MAX_BODY
 from sim.apiserver.status import bad_request, too_large
 
 __all__ = ("MAX_OPERATIONS", "json_patch")
@@ -17,9 +20,16 @@ INDEX = re.compile(r"[+-]?\d+")
 def json_patch(obj: Json, operations: Json) -> Json:
     """The object after all operations; `obj` itself stays, and what did not change is shared.
 
-    Raises StatusError: 400 for operations of a wrong type, 413 for more than MAX_OPERATIONS, 422 for one that fails.
+    Raises StatusError: 400 for operations of a wrong type, 413 for more than MAX_OPERATIONS, 422 for one that fails, and when all that is
+    copied is larger than a body may be.
     """
+    copied = 0
     for operation in checked(operations):
+        if operation.get("op") == "copy":
+            # Copies of copies double with each operation.
+            copied += len(msgspec.json.encode(found(obj, _path(operation, "from"))))
+            if copied > MAX_BODY:
+                raise unprocessable()
         obj = applied(obj, operation)
     return obj
 

@@ -135,6 +135,14 @@ def test_too_many_operations() -> None:
     assert json_patch(DOCUMENT, [op("add", "/data/n", "q")] * 10_000)["data"]["n"] == "q"
 
 
+def test_copies_of_copies_end_before_they_fill_the_memory() -> None:
+    copies = [op("copy", f"/data/z{i}", source="/data") for i in range(40)]
+    with pytest.raises(StatusError) as refused:
+        json_patch(DOCUMENT, copies)
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert json_patch(DOCUMENT, copies[:2])["data"]["z1"]["z0"] == {"a": "1", "b": "2"}
+
+
 @given(MAPS, st.sampled_from("abcd"), JSON)
 def test_what_add_puts_test_finds_and_remove_takes_away(doc: dict[str, Any], key: str, value: Any) -> None:
     before = copy.deepcopy(doc)

@@ -59,3 +59,14 @@ def test_optional_old_self():
     program = compiled("oldSelf.hasValue() ? oldSelf.value() == self : self == 'first'")
     assert program("first", NO_VALUE) is True
     assert program("second", Optional(True, "first")) is False
+
+
+@pytest.mark.parametrize(
+    ("macro", "inner", "outer"), [("all", "true", ""), ("all", "1/0 == 1", ""), ("filter", "true", ".size() >= 0"), ("map", "1", "")]
+)
+def test_nested_loops_end(macro, inner, outer):
+    source = inner
+    for depth in range(8):
+        source = f"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].{macro}(a{depth}, {source}){outer}"
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        compiled(source)({}, None)

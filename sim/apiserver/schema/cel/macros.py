@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from sim.apiserver.schema.cel.syntax import CelSyntaxError, Node
-from sim.apiserver.schema.cel.values import NO_VALUE, CelError, Closure, Optional, Scope, no_overload
+from sim.apiserver.schema.cel.values import NO_VALUE, Budget, CelError, Closure, Optional, Scope, no_overload
 
-__all__ = ("build_bind", "build_macro", "build_opt_map")
+__all__ = ("BUDGET", "build_bind", "build_macro", "build_opt_map")
+
+BUDGET = ""
+"""Where a scope has its Budget: no variable has that name."""
 
 Build: TypeAlias = Callable[[Node, frozenset[str]], Closure]
 
@@ -32,7 +35,9 @@ def build_macro(node: Node, names: frozenset[str], build: Build) -> Closure:
     def scopes(scope: Scope) -> Iterator[tuple[Any, Any, Scope]]:
         value = source(scope)
         own = dict(scope)
+        budget: Budget = scope[BUDGET]
         for key, item in _pairs(value, len(variables)):
+            budget.spend()
             own[variables[0]] = key
             if len(variables) == 2:
                 own[variables[1]] = item

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from sim.apiserver.schema.cel.evaluate import build
+from sim.apiserver.schema.cel.macros import BUDGET
 from sim.apiserver.schema.cel.syntax import CelSyntaxError, Node, parse
 from sim.apiserver.schema.cel.typing import check_fields, result_type
-from sim.apiserver.schema.cel.values import CelError
+from sim.apiserver.schema.cel.values import Budget, CelError, OutOfBudget
 from sim.apiserver.schema.model import Schema
 
 __all__ = ("Program", "compiled", "reads", "yields")
@@ -14,6 +15,8 @@ __all__ = ("Program", "compiled", "reads", "yields")
 Program: TypeAlias = Callable[[Any, Any], Any]
 """Of self and oldSelf."""
 _NAMES = frozenset({"self", "oldSelf"})
+MAX_STEPS = 250_000
+"""Turns of all loops of one evaluation: about what the real server's limit of 1,000,000 units of cost allows."""
 
 
 def compiled(source: str, schema: Schema | None = None, optional_old_self: bool = False) -> Program:
@@ -31,9 +34,11 @@ def compiled(source: str, schema: Schema | None = None, optional_old_self: bool 
 
     def run(value: Any, old: Any) -> Any:
         try:
-            return closure({"self": value, "oldSelf": old})
+            return closure({"self": value, "oldSelf": old, BUDGET: Budget(MAX_STEPS)})
         except RecursionError:
             raise CelError("expression is nested too deeply") from None
+        except OutOfBudget:
+            raise CelError("operation cancelled: actual cost limit exceeded") from None
 
     return run
 

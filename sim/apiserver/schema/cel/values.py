@@ -10,10 +10,12 @@ from typing import Any, Final, TypeAlias
 
 __all__ = (
     "NO_VALUE",
+    "Budget",
     "CelError",
     "Closure",
     "MapList",
     "Optional",
+    "OutOfBudget",
     "Scope",
     "SetList",
     "TypeValue",
@@ -36,6 +38,25 @@ Closure: TypeAlias = Callable[[Scope], Any]
 
 class CelError(ValueError):
     """An evaluation that failed, in the words of the real evaluator."""
+
+
+class OutOfBudget(Exception):
+    """An evaluation takes too long. No CelError, because loops and || absorb those."""
+
+
+class Budget:
+    """Turns that the loops of one evaluation may still take."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, turns: int) -> None:
+        self._left = turns
+
+    def spend(self) -> None:
+        """Takes one turn. Raises OutOfBudget."""
+        self._left -= 1
+        if self._left < 0:
+            raise OutOfBudget
 
 
 def no_overload() -> CelError:
