@@ -1,8 +1,10 @@
 """What the server says about names: of objects, containers, ports, keys and references."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any
 
 from api.fielderrors import FieldError, invalid
 from sim.apiserver.metadata import LABEL, SUBDOMAIN, SUBDOMAIN_TEXT, VALUE, VALUE_TEXT, qualified_name_errors
@@ -15,6 +17,7 @@ __all__ = (
     "bad_subdomain",
     "bad_value",
     "config_key_problems",
+    "is_ip",
     "label_name",
     "path_segment",
     "plain_label_name",
@@ -110,11 +113,16 @@ def bad_value(path: str, value: str) -> list[FieldError]:
 def bad_labels(path: str, labels: Mapping[str, str]) -> list[FieldError]:
     """A map of labels, such as a selector."""
     out: list[FieldError] = []
-    for key in _sorted(labels):
+    for key in sorted(labels):
         out += [invalid(path, key, text) for text in qualified(key)]
         out += bad_value(path, labels[key])
     return out
 
 
-def _sorted(keys: Iterable[str]) -> list[str]:
-    return sorted(keys)
+def is_ip(text: Any) -> bool:
+    """Whether it is an address of IPv4 or IPv6."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,13 +1,12 @@
 """Kinds with little behaviour of their own: defaults, a few checks, fields that may not change."""
 
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from typing import Final
 
 from api.fielderrors import FieldError, duplicate, invalid, not_supported, required
 from sim.apiserver.builtin.amounts import canonical_resources
 from sim.apiserver.builtin.base import Builtin
-from sim.apiserver.builtin.names import subdomain_name
+from sim.apiserver.builtin.names import is_ip, subdomain_name
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context
@@ -148,7 +147,7 @@ def slice_errors(obj: Object) -> list[FieldError]:
         if not addresses:
             out.append(required(f"endpoints[{i}].addresses", "must contain at least 1 address"))
         if kind != "FQDN":
-            out += [invalid(f"endpoints[{i}].addresses[{j}]", a, _IP_TEXT) for j, a in enumerate(addresses) if not _is_ip(a)]
+            out += [invalid(f"endpoints[{i}].addresses[{j}]", a, _IP_TEXT) for j, a in enumerate(addresses) if not is_ip(a)]
     return out
 
 
@@ -192,11 +191,3 @@ def fill_quota(obj: Object) -> None:
     spec: Object = {**part(obj, "spec")}
     canonical_resources(spec, "hard")
     obj["spec"] = spec
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
 from api.fielderrors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from sim.apiserver.builtin.container_validation import PodFacts, container_errors, host_port_errors
-from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, qualified
+from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, is_ip, qualified
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.builtin.scheduling_validation import affinity_errors, gate_errors, spread_errors, toleration_errors
 from sim.apiserver.objects import Object
@@ -204,21 +203,13 @@ def _dns(path: str, spec: Object) -> Iterator[FieldError]:
         if not config.get("nameservers"):
             yield required(f"{path}.dnsConfig.nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
     for i, server in enumerate((config or {}).get("nameservers") or ()):
-        if not _is_ip(server):
+        if not is_ip(server):
             yield invalid(f"{path}.dnsConfig.nameservers[{i}]", server, IP_TEXT)
 
 
 def _alias(path: str, alias: Object) -> Iterator[FieldError]:
     address = alias.get("ip") or ""
-    if not _is_ip(address):
+    if not is_ip(address):
         yield invalid(f"{path}.ip", address, IP_TEXT)
     for i, name in enumerate(alias.get("hostnames") or ()):
         yield from bad_subdomain(f"{path}.hostnames[{i}]", name)
-
-
-def _is_ip(text: Any) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True

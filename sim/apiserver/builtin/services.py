@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from api.fielderrors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from sim.apiserver.builtin.base import Builtin
-from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, plain_label_name, port_name_problems
+from sim.apiserver.builtin.names import bad_label, bad_labels, bad_subdomain, is_ip, plain_label_name, port_name_problems
 from sim.apiserver.builtin.parts import items, part
 from sim.apiserver.objects import Object
 from sim.apiserver.resources import Context
@@ -216,7 +216,7 @@ def _errors(spec: Object) -> list[FieldError]:
     if spec["sessionAffinity"] not in ("ClientIP", "None"):
         out.append(not_supported("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None")))
     ip = spec.get("clusterIP")
-    if ip and ip != "None" and not _is_ip(ip):
+    if ip and ip != "None" and not is_ip(ip):
         out.append(invalid("spec.clusterIPs[0]", ip, _IP_TEXT))
     if kind not in _TYPES:
         out.append(not_supported("spec.type", kind, _TYPES))
@@ -265,11 +265,3 @@ def _repeated_ports(ports: list[Object]) -> list[FieldError]:
             out.append(duplicate(f"spec.ports[{i}]", shown))
         seen.add(key)
     return out
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
