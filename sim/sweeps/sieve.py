@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sim.apiserver.objects import as_map
 from sim.cluster.cluster import Setup
 from sim.faults.plan import Fault, FaultKind
 from sim.invariants.violation import Violation
@@ -79,7 +80,8 @@ def differences(clean: Result, other: Result) -> list[str]:
 
 
 def _delta(one: object, two: object) -> str:
-    if isinstance(one, dict) and isinstance(two, dict):
-        keys = sorted({*map(str, one), *map(str, two)})  # pyright: ignore[reportUnknownArgumentType]
-        return ", ".join(f"{key} {{{_delta(one.get(key), two.get(key))}}}" for key in keys if one.get(key) != two.get(key))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    before, after = as_map(one), as_map(two)
+    if before is not None and after is not None:
+        keys = sorted(before.keys() | after.keys())
+        return ", ".join(f"{key} {{{_delta(before.get(key), after.get(key))}}}" for key in keys if before.get(key) != after.get(key))
     return f"{one} -> {two}"

@@ -1,7 +1,7 @@
 """What a plain cluster serves, as a table: names, versions and subresources as discovery lists them."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sim.apiserver.resources import Scale, Subresource
 
@@ -47,16 +47,16 @@ _POD_SUBRESOURCES = {
 _WITHOUT_COLLECTION = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
-def _core(plural: str, kind: str, short: str = "", **rest: object) -> Row:
-    return Row("", ("v1",), plural, kind, short)._replace(**rest)  # pyright: ignore[reportArgumentType]
+def _core(plural: str, kind: str, short: str = "", **rest: Any) -> Row:
+    return Row("", ("v1",), plural, kind, short)._replace(**rest)
 
 
-def _v1(group: str, plural: str, kind: str, short: str = "", **rest: object) -> Row:
-    return Row(group, ("v1",), plural, kind, short)._replace(**rest)  # pyright: ignore[reportArgumentType]
+def _v1(group: str, plural: str, kind: str, short: str = "", **rest: Any) -> Row:
+    return Row(group, ("v1",), plural, kind, short)._replace(**rest)
 
 
-def _cluster(group: str, plural: str, kind: str, short: str = "", **rest: object) -> Row:
-    return Row(group, ("v1",), plural, kind, short, is_namespaced=False)._replace(**rest)  # pyright: ignore[reportArgumentType]
+def _cluster(group: str, plural: str, kind: str, short: str = "", **rest: Any) -> Row:
+    return Row(group, ("v1",), plural, kind, short, is_namespaced=False)._replace(**rest)
 
 
 _CORE = (

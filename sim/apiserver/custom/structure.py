@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from api.fielderrors import FieldError, forbidden, invalid, not_supported, required
 from sim.apiserver.custom.ruling import check_entries
@@ -197,7 +197,7 @@ def _default(node: Object, path: str) -> Iterator[FieldError]:
     except CelSyntaxError:
         return
     pruned = copied(node["default"])
-    if isinstance(pruned, dict | list) and prune(pruned, schema):  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+    if isinstance(pruned, dict | list) and prune(cast("Object", pruned), schema):
         yield invalid(where, node["default"], "must not have unknown fields")
         return
     for error in validate(pruned, schema):  # pyright: ignore[reportArgumentType] - any value will do

@@ -16,8 +16,12 @@ from sim.apiserver.schema.model import ABSENT, Rule, Schema
 
 __all__ = ("CAST_FORMATS", "check_rules", "compile_rules")
 
-CAST_FORMATS: Final = {"date-time": FUNCTIONS["timestamp"], "date": lambda text: FUNCTIONS["timestamp"](f"{text}T00:00:00Z"),  # pyright: ignore[reportUnknownLambdaType]
-                       "duration": FUNCTIONS["duration"], "byte": FUNCTIONS["bytes"]}  # fmt: skip
+
+def _date(text: Any) -> Any:
+    return FUNCTIONS["timestamp"](f"{text}T00:00:00Z")
+
+
+CAST_FORMATS: Final = {"date-time": FUNCTIONS["timestamp"], "date": _date, "duration": FUNCTIONS["duration"], "byte": FUNCTIONS["bytes"]}
 _KINDS: Final = {
     "FieldValueInvalid": ErrorKind.INVALID,
     "FieldValueForbidden": ErrorKind.FORBIDDEN,
