@@ -8,6 +8,7 @@ from sim.apiserver.care.reviews import namespace_of, request_of
 from sim.apiserver.objects import Object, dig
 from sim.apiserver.resources import Lookup, Version
 from sim.apiserver.schema.cel.evaluate import build
+from sim.apiserver.schema.cel.program import bounded
 from sim.apiserver.schema.cel.syntax import CelSyntaxError, parse
 from sim.apiserver.schema.cel.values import CelError
 from sim.apiserver.selectors import Selector, matches, selector_of
@@ -148,7 +149,7 @@ def _labels(obj: Object) -> dict[str, str]:
 
 def _compiled(source: str) -> Callable[[dict[str, Any]], Any]:
     try:
-        run = build(parse(source), _VARIABLES)
+        return bounded(build(parse(source), _VARIABLES))
     except CelSyntaxError as error:
         text = str(error)
 
@@ -156,11 +157,3 @@ def _compiled(source: str) -> Callable[[dict[str, Any]], Any]:
             raise CelError(text)
 
         return fail
-
-    def evaluate(scope: dict[str, Any]) -> Any:
-        try:
-            return run(scope)
-        except RecursionError:
-            raise CelError("expression is nested too deeply") from None
-
-    return evaluate

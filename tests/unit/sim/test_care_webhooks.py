@@ -168,6 +168,7 @@ def test_the_first_denial_in_order_decides_whoever_answers_first() -> None:
         ({"rules": [{**RULE, "scope": "Cluster"}]}, False),
         ({"matchConditions": [{"name": "c", "expression": "object.metadata.name == 'c' && oldObject == null"}]}, True),
         ({"matchConditions": [{"name": "c", "expression": "request.operation == 'DELETE'"}]}, False),
+        ({"matchConditions": [{"name": "c", "expression": "object.metadata.name in ['c', 'd'].filter(n, n > 'b')"}]}, True),
         ({"matchConditions": [{"name": "c", "expression": "object.data.none == 'x'"}, {"name": "d", "expression": "false"}]}, False),
         ({"matchConditions": [{"name": "c", "expression": "object.data.none == 'x'"}], "failurePolicy": "Ignore"}, False),
     ],

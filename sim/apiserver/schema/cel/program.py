@@ -7,10 +7,10 @@ from sim.apiserver.schema.cel.evaluate import build
 from sim.apiserver.schema.cel.macros import BUDGET
 from sim.apiserver.schema.cel.syntax import CelSyntaxError, Node, parse
 from sim.apiserver.schema.cel.typing import check_fields, result_type
-from sim.apiserver.schema.cel.values import Budget, CelError, OutOfBudget
+from sim.apiserver.schema.cel.values import Budget, CelError, Closure, OutOfBudget
 from sim.apiserver.schema.model import Schema
 
-__all__ = ("Program", "compiled", "reads", "yields")
+__all__ = ("Program", "bounded", "compiled", "reads", "yields")
 
 Program: TypeAlias = Callable[[Any, Any], Any]
 """Of self and oldSelf."""
@@ -32,9 +32,17 @@ def compiled(source: str, schema: Schema | None = None, optional_old_self: bool 
     except CelSyntaxError as error:
         raise CelSyntaxError(_located(source, str(error), error.at), error.at) from None
 
-    def run(value: Any, old: Any) -> Any:
+    evaluate = bounded(closure)
+    return lambda value, old: evaluate({"self": value, "oldSelf": old})
+
+
+def bounded(closure: Closure) -> Callable[[dict[str, Any]], Any]:
+    """A built expression as a function of its variables, in a dict that may be changed. It ends, and raises nothing but CelError."""
+
+    def run(variables: dict[str, Any]) -> Any:
+        variables[BUDGET] = Budget(MAX_STEPS)
         try:
-            return closure({"self": value, "oldSelf": old, BUDGET: Budget(MAX_STEPS)})
+            return closure(variables)
         except RecursionError:
             raise CelError("expression is nested too deeply") from None
         except OutOfBudget:
