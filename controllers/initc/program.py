@@ -142,7 +142,10 @@ class InCluster:
         host = places.environment.get("KUBERNETES_SERVICE_HOST", "")
         if not host:
             raise _Unusable("KUBERNETES_SERVICE_HOST is not set: this program runs inside a pod")
-        self._host, self._port = host.strip("[]"), places.environment.get("KUBERNETES_SERVICE_PORT", "443")
+        port = places.environment.get("KUBERNETES_SERVICE_PORT", "443")
+        if not (port.isascii() and port.isdigit()):
+            raise _Unusable(f"KUBERNETES_SERVICE_PORT is {port!r}, which is no port")
+        self._host, self._port = host.strip("[]"), int(port)
         self._account = places.account
 
     def get(self, path: str, query: Mapping[str, str]) -> http.client.HTTPResponse:
@@ -153,7 +156,7 @@ class InCluster:
             context = ssl.create_default_context(cafile=str(authority))
         except OSError as error:
             raise _Unusable(f"{authority}: cannot be used as the certificate authority: {error}") from error
-        connection = http.client.HTTPSConnection(self._host, int(self._port), timeout=CONNECT_S, context=context)
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=CONNECT_S, context=context)
         try:
             headers = {"Authorization": f"Bearer {token}", "Accept": "application/json", "User-Agent": "grovekeeper-initc"}
             connection.request("GET", f"{path}?{urlencode(query)}", headers=headers | {"Connection": "close"})

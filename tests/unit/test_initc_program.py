@@ -178,6 +178,9 @@ def test_missing_credentials_end_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "token: cannot read the service account's token" in capsys.readouterr().err
     assert main(["-p", "a:1"], Places(tmp_path, tmp_path, {})) == UNUSABLE
     assert "KUBERNETES_SERVICE_HOST" in capsys.readouterr().err
+    odd = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "https"}
+    assert main(["-p", "a:1"], Places(tmp_path, tmp_path, odd)) == UNUSABLE
+    assert "KUBERNETES_SERVICE_PORT is 'https', which is no port" in capsys.readouterr().err
 
 
 # Against a server.
