@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self, cast
-from urllib.parse import unquote
 
 from controllers.runtime.errors import StreamIdle, TransportError
 from controllers.runtime.wire import Outgoing
@@ -15,6 +14,7 @@ from sim.cluster.calls import CallRecord, target_for, verb_of
 from sim.cluster.network import Network
 from sim.faults.desk import StreamFaults
 from sim.faults.plan import Fault, FaultKind
+from sim.wires import Reply, request_of
 
 __all__ = ("SimStream", "SimWire")
 
@@ -72,18 +72,17 @@ class SimWire:
         verb = verb_of(method, target, is_watch=is_watch)
         now = asyncio.get_running_loop().time()
         record = CallRecord(self._process, self._life, method, path, verb, target, body, now)
-        content_type, accept = request.headers.get("Content-Type", ""), request.headers.get("Accept", "")
-        return record, Request(method, unquote(path), request.query or {}, body, content_type, accept, self._user_agent, lean=True)
+        return record, request_of(request, self._user_agent)
 
 
-class SimStream:
+class SimStream(Reply):
     """A WireStream. Events come in the order of the server with a delay each, unless faults of `faults` meet them."""
 
     def __init__(
         self, network: Network, reply: Answer | Stream, path: str, faults: StreamFaults, request: Request, inactivity_s: float
     ) -> None:
+        super().__init__(reply)
         self._network = network
-        self._reply = reply
         self._path = path
         self._faults = faults
         self._inactivity_s = inactivity_s
@@ -101,17 +100,6 @@ class SimStream:
         if isinstance(reply, Stream):
             self._pump = network.spawn(self._receive, "stream")
             self._forget = network.on_outage(self._break)
-
-    @property
-    def status(self) -> int:
-        return self._reply.status if isinstance(self._reply, Answer) else 200
-
-    @property
-    def retry_after(self) -> str:
-        return self._reply.headers.get("Retry-After", "") if isinstance(self._reply, Answer) else ""
-
-    async def read(self) -> bytes:
-        return self._reply.body if isinstance(self._reply, Answer) else b""
 
     def close(self) -> None:
         self._is_over = True

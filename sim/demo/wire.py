@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import unquote
 
 import anyio
 import anyio.lowlevel
@@ -12,7 +11,8 @@ import anyio.lowlevel
 from controllers.runtime.errors import StreamIdle, UnknownOutcome
 from controllers.runtime.identity import Credentials, FileSource, Trust
 from controllers.runtime.wire import Outgoing
-from sim.apiserver.requests import Answer, Handle, Request, Stream, User
+from sim.apiserver.requests import Answer, Handle, Stream, User
+from sim.wires import Reply, request_of
 
 __all__ = ("DirectWire", "direct_credentials")
 
@@ -28,6 +28,7 @@ class DirectWire:
     def __init__(self, handle: Handle, name: str) -> None:
         self._handle = handle
         self._name = name
+        self._agent = f"grovekeeper-{name}"
         self._user = User(f"system:serviceaccount:grovekeeper:{name}", ("system:serviceaccounts", "system:authenticated"))
 
     def sibling(self) -> "DirectWire":
@@ -43,7 +44,7 @@ class DirectWire:
         await anyio.lowlevel.checkpoint()
         try:
             with anyio.fail_after(timeout_s):
-                answer = await self._handle(self._request(request))
+                answer = await self._handle(request_of(request, self._agent, self._user))
         except TimeoutError as error:
             raise UnknownOutcome(f"{request.method} {request.path}: no answer within {timeout_s:.0f} s") from error
         if isinstance(answer, Stream):
@@ -52,47 +53,23 @@ class DirectWire:
 
     async def open(self, request: Outgoing, inactivity_s: float) -> "DirectStream":
         await anyio.lowlevel.checkpoint()
-        return DirectStream(await self._handle(self._request(request)), request.path, inactivity_s)
-
-    def _request(self, request: Outgoing) -> Request:
-        return Request(
-            request.method,
-            unquote(request.path),
-            request.query or {},
-            request.body or b"",
-            request.headers.get("Content-Type", ""),
-            request.headers.get("Accept", ""),
-            f"grovekeeper-{self._name}",
-            self._user,
-            lean=True,
-        )
+        return DirectStream(await self._handle(request_of(request, self._agent, self._user)), request.path, inactivity_s)
 
 
-class DirectStream:
+class DirectStream(Reply):
     """See controllers.runtime.wire.WireStream."""
 
     def __init__(self, answer: Answer | Stream, path: str, inactivity_s: float) -> None:
-        self._answer = answer
+        super().__init__(answer)
         self._path = path
         self._inactivity_s = inactivity_s
         self._is_closed = False
 
-    @property
-    def status(self) -> int:
-        return self._answer.status if isinstance(self._answer, Answer) else 200
-
-    @property
-    def retry_after(self) -> str:
-        return self._answer.headers.get("Retry-After", "") if isinstance(self._answer, Answer) else ""
-
-    async def read(self) -> bytes:
-        return self._answer.body if isinstance(self._answer, Answer) else b""
-
     async def chunks(self) -> AsyncGenerator[bytes]:
-        if isinstance(self._answer, Answer):
-            yield self._answer.body
+        if isinstance(self._reply, Answer):
+            yield self._reply.body
             return
-        async with aclosing(_generator(self._answer.lines)) as lines:
+        async with aclosing(_generator(self._reply.lines)) as lines:
             while not self._is_closed:
                 try:
                     with anyio.fail_after(self._inactivity_s):
