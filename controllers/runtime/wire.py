@@ -6,7 +6,7 @@ Calls and streams have connectors of their own, so that watches never take a cal
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -32,14 +32,14 @@ CLOSE_LIMIT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One attempt of a request. `path` is encoded and comes without query."""
+    """One attempt of a request. `path` is encoded and comes without query. What may be secret is not printed."""
 
     method: str
     path: str
     query: Mapping[str, str] | None
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     identity: Identity
-    body: bytes | None = None
+    body: bytes | None = field(default=None, repr=False)
 
 
 class WireStream(Protocol):

@@ -20,8 +20,9 @@ import yaml
 
 from controllers.runtime import identity as identity_module
 from controllers.runtime.credentials import CredentialsError, from_kubeconfig, in_cluster, load_credentials
-from controllers.runtime.identity import Credentials, FileSource, Proof, Trust
+from controllers.runtime.identity import Credentials, FileSource, Identity, Proof, Trust
 from controllers.runtime.transport import Transport
+from controllers.runtime.wire import Outgoing
 from tests.unit.fakeapi import FakeApi, Reply, serve
 
 
@@ -350,4 +351,7 @@ async def test_bad_pem_is_an_error_without_the_pem() -> None:
 
 def test_secrets_do_not_show_in_representations() -> None:
     shown = repr(FileSource(authorization="s3cr3t", key=b"s3cr3t", certificate=b"s3cr3t")) + repr(Proof("s3cr3t", b"s3cr3t", b"s3cr3t"))
+    shown += repr(
+        Outgoing("POST", "/x", None, {"Authorization": "s3cr3t"}, Identity({"Authorization": "s3cr3t"}, None, None, 1), b"s3cr3t")
+    )
     assert "s3cr3t" not in shown
