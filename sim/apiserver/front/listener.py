@@ -145,7 +145,7 @@ class Listener:
     def _refusal(self, path: str, authorization: str | None) -> web.Response | None:
         if authorization is None and path.startswith(PUBLIC):
             return None
-        if hmac.compare_digest((authorization or "").encode(), self._authorization):
+        if hmac.compare_digest((authorization or "").encode(errors="surrogateescape"), self._authorization):
             return None
         return _failure(StatusError(401, "Unauthorized", "Unauthorized"))
 

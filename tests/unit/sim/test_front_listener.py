@@ -71,6 +71,15 @@ async def test_large_answers_travel() -> None:
         assert len(await answer.read()) == 5_000_000
 
 
+async def test_a_token_that_is_no_text_is_refused() -> None:
+    async with Listener(Echo(), token="right") as listener:  # noqa: S106 - no secret
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write(b"GET /api HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\r\nConnection: close\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 401")
+        writer.close()
+        await writer.wait_closed()
+
+
 async def test_the_right_token_and_public_paths_pass() -> None:
     echo = Echo()
     async with Listener(echo, token="right") as listener, aiohttp.ClientSession() as session:  # noqa: S106 - no secret
