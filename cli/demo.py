@@ -13,7 +13,7 @@ from api.plan import Manifest
 from cli.checking import read_into
 from cli.configuration import SHIPPED, load_configuration
 from cli.manifests import ManifestError, load
-from cli.numbers import whole_number
+from cli.numbers import seconds, whole_number
 from cli.world import World
 from controllers.runtime.observability import configure_logging
 from sim.apiserver.objects import mapping
@@ -26,16 +26,6 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 MANIFESTS = Path(__file__).parents[1] / "manifests"
 STATE = Path(".grovekeeper")
 MAX_NODES, MAX_GPUS, MAX_PORT, MAX_TIMEOUT_S = 5000, 1000, 65535, 86400
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= MAX_TIMEOUT_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0 and up to {MAX_TIMEOUT_S}")
-    return seconds
 
 
 class Course(Protocol):
@@ -63,7 +53,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--racks", type=whole_number(MAX_NODES), default=2, metavar="N", help="racks that they are split into (default 2)")
     parser.add_argument("--gpus", type=whole_number(MAX_GPUS, 0), default=8, metavar="N", help="GPUs of each node (default 8)")
     parser.add_argument("--once", action="store_true", help="end when all is placed and ready, or after --timeout")
-    parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="until the reasons are told (default 60)")
+    parser.add_argument("--timeout", type=seconds(MAX_TIMEOUT_S), default=60.0, metavar="SECONDS", help="until the reasons are told (default 60)")
     parser.add_argument(
         "--port", type=whole_number(MAX_PORT, 0), default=0, metavar="PORT", help="of the API server on 127.0.0.1 (default: a free one)"
     )

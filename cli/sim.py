@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from cli.configuration import SHIPPED, ConfigurationError, load_configuration
-from cli.numbers import whole_number
+from cli.numbers import seconds, whole_number
 from cli.programs import PROGRAMS
 from sim.cluster.cluster import Setup
 from sim.faults.plan import DEFAULT_KINDS, Fault, FaultKind, parse
@@ -20,7 +20,7 @@ from sim.sweeps.sieve import SWEEPS, NotClean, clean_run, faults_of, swept
 __all__ = ("add_parser", "run")
 
 FAILED, INVALID = 1, 4
-MAX_SEED, MAX_FAULTS, MAX_REPLICAS = 10**9, 10_000, 20
+MAX_SEED, MAX_FAULTS, MAX_REPLICAS, MAX_REST_S = 10**9, 10_000, 20, 86_400
 SWEPT = ("create", "scale-up", "scale-down", "delete")
 EVENTS = 50
 LEASES = "leases"
@@ -49,7 +49,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--sweep", choices=SWEEPS, help="instead of seeds: one fault at each place where it can happen, one process each")
     parser.add_argument("--every", type=whole_number(MAX_SEED), default=1, help="with --sweep: only each n-th place (default 1)")
     rest_help = f"virtual seconds at the end in which nothing may be written (default {REST_S:.0f})"
-    parser.add_argument("--rest", type=float, default=REST_S, metavar="SECONDS", help=rest_help)
+    parser.add_argument("--rest", type=seconds(MAX_REST_S), default=REST_S, metavar="SECONDS", help=rest_help)
     parser.add_argument("--log", action="store_true", help="print the event log of each run")
     parser.set_defaults(run=run)
 
