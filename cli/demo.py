@@ -53,7 +53,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--racks", type=whole_number(MAX_NODES), default=2, metavar="N", help="racks that they are split into (default 2)")
     parser.add_argument("--gpus", type=whole_number(MAX_GPUS, 0), default=8, metavar="N", help="GPUs of each node (default 8)")
     parser.add_argument("--once", action="store_true", help="end when all is placed and ready, or after --timeout")
-    parser.add_argument("--timeout", type=seconds(MAX_TIMEOUT_S), default=60.0, metavar="SECONDS", help="until the reasons are told (default 60)")
+    parser.add_argument(
+        "--timeout", type=seconds(MAX_TIMEOUT_S), default=60.0, metavar="SECONDS", help="until the reasons are told (default 60)"
+    )
     parser.add_argument(
         "--port", type=whole_number(MAX_PORT, 0), default=0, metavar="PORT", help="of the API server on 127.0.0.1 (default: a free one)"
     )
