@@ -184,6 +184,11 @@ class Api:
     async def list(self, kind: Kind, *, ns: str | None = None, accept: str = "application/json", **query: Any) -> Reply:
         return await self.request("GET", self.path(kind, ns=ns), accept=accept, query=query)
 
+    async def caught_up(self, kind: Kind) -> None:
+        """Returns when the server's cache of a kind, from which version 0 is read, has all that was written so far."""
+        rv = (await self.list(kind, limit=1)).expect(200).rv
+        (await self.list(kind, limit=1, resourceVersion=rv, resourceVersionMatch="NotOlderThan")).expect(200)
+
     async def create(self, kind: Kind, body: Any, name: str = "", sub: str = "", *, ns: str | None = None, **query: Any) -> Reply:
         """POST; `name` and `sub` only for subresources."""
         return await self.request("POST", self.path(kind, name, sub, ns), body, query=query)

@@ -46,6 +46,7 @@ async def test_items_of_custom_lists_say_what_they_are(api: Api, widgets: Kind) 
 async def test_order_is_that_of_the_bytes_of_names(api: Api) -> None:
     await make(api, *reversed(NAMES))
     assert (await api.list(CONFIGMAPS)).names == sorted(NAMES)
+    await api.caught_up(CONFIGMAPS)
     assert (await api.list(CONFIGMAPS, resourceVersion=0)).names == sorted(NAMES)
 
 
@@ -72,6 +73,7 @@ async def test_a_list_of_a_missing_namespace_is_empty(api: Api) -> None:
 )
 async def test_lists_that_show_the_present(api: Api, query: Obj) -> None:
     await make(api, "a", "b")
+    await api.caught_up(CONFIGMAPS)
     assert (await api.list(CONFIGMAPS, **query)).expect(200).names == ["a", "b"]
 
 

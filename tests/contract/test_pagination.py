@@ -101,6 +101,7 @@ async def test_a_page_of_the_past(api: Api) -> None:
 
 async def test_resource_version_zero_ignores_the_limit(api: Api) -> None:
     await make(api)
+    await api.caught_up(CONFIGMAPS)
     reply = (await api.list(CONFIGMAPS, limit=2, resourceVersion=0)).expect(200)
     assert reply.names == NAMES
     assert "continue" not in reply.meta

@@ -64,6 +64,7 @@ async def test_without_a_version_what_exists_comes_first(api: Api, query: Obj) -
     for name in ("b", "a"):
         await api.made(CONFIGMAPS, configmap(name))
     await api.patch(CONFIGMAPS, "a", {"data": {"x": "1"}})
+    await api.caught_up(CONFIGMAPS)
     async with api.watch(CONFIGMAPS, **query) as watch:
         assert sorted(await watch.named(2)) == [("ADDED", "a"), ("ADDED", "b")]
         await api.made(CONFIGMAPS, configmap("c"))

@@ -22,6 +22,7 @@ async def test_what_exists_then_the_mark_then_changes(api: Api, version: str) ->
     first = await api.made(CONFIGMAPS, configmap("a"))
     last = await api.made(CONFIGMAPS, configmap("b"))
     query: Obj = {"none": {}, "0": {"resourceVersion": 0}, "first": {"resourceVersion": first["metadata"]["resourceVersion"]}}[version]
+    await api.caught_up(CONFIGMAPS)
     async with api.watch(CONFIGMAPS, **ASK, **query) as watch:
         events = await watch.take(3)
         assert sorted((e["object"]["metadata"]["name"], e["type"]) for e in events[:2]) == [("a", "ADDED"), ("b", "ADDED")]
