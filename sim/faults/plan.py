@@ -59,10 +59,29 @@ DEFAULT_KINDS = tuple(kind for kind in FaultKind if kind not in (K.DROP, K.STALE
 """What real API servers and networks do. The others show more than the contract of a watch allows; they are asked for by name."""
 
 
+MAX_NUMBER, MAX_SECONDS = 1_000_000_000, 86_400.0
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= MAX_NUMBER):
+        raise ValueError(f"{text!r} is not a whole number from 1 to {MAX_NUMBER}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise ValueError(f"{text!r} is not a number of seconds from 0 to {MAX_SECONDS:.0f}")
+    return seconds
+
+
 READERS: dict[str, Callable[[str], str | int | float]] = {
     **dict.fromkeys(("process", "verb", "resource"), str),
-    **dict.fromkeys(("nth", "count"), int),
-    **dict.fromkeys(("seconds", "at"), float),
+    **dict.fromkeys(("nth", "count"), _number),
+    **dict.fromkeys(("seconds", "at"), _seconds),
 }
 
 
@@ -87,12 +106,16 @@ class Fault:
 
 def parse(text: str) -> Fault:
     """A fault of its text. Raises ValueError."""
-    kind, *parts = text.split()
+    kind, *parts = text.split() or [""]
+    if kind not in list(FaultKind):
+        raise ValueError(f"{kind!r} is no fault; known are: {', '.join(FaultKind)}")
     values: dict[str, Any] = {}
     for part in parts:
         name, equals, value = part.partition("=")
         if not equals or name not in READERS:
             raise ValueError(f"{part}: expected one of {', '.join(READERS)} with =VALUE")
+        if name in values:
+            raise ValueError(f"{name} is given twice")
         values[name] = READERS[name](value)
     return Fault(FaultKind(kind), **values)
 

@@ -22,7 +22,11 @@ def test_faults_survive_as_text() -> None:
     assert [parse(str(f)) for f in faults] == faults
 
 
-@pytest.mark.parametrize("text", ["", "nothing", "crash nth", "crash when=3", "crash nth=x"])
+BAD = ("", "nothing", "crash nth", "crash when=3", "crash nth=x", "crash nth=0", "crash nth=-1", "crash nth=3 nth=4", f"crash nth={'9' * 5000}",
+       "pause at=nan", "pause seconds=inf", "pause seconds=-1")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
 def test_bad_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - several texts
         parse(text)

@@ -1,14 +1,17 @@
 """Bodies, Go types and built-in schemas."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hack.kube.binaries import KUBE_VERSION
 from sim.apiserver.schema import builtin
 from sim.apiserver.schema.builtin import KUBERNETES, group_versions, raw_document, schema_of
 from sim.apiserver.schema.check import decode_json, decode_yaml, fill_defaults, type_errors
+from sim.apiserver.schema.yamls import load_yaml
 from sim.apiserver.status import StatusError
 
 
@@ -91,3 +94,16 @@ def test_built_in_defaults():
     service = {"spec": {"ports": [{"port": 1}]}}
     fill_defaults(service, schema_of("", "v1", "Service"))
     assert service["spec"]["ports"][0]["protocol"] == "TCP"
+
+
+def test_a_large_document_is_read_fast() -> None:
+    body = b"data:\n" + b"".join(b" a%d: b\n" % i for i in range(100_000))
+    began = time.process_time()
+    assert len(load_yaml(body).value["data"]) == 100_000
+    assert time.process_time() - began < 4.0
+
+
+@pytest.mark.parametrize("body", [b"a: [" * 100_000, b"- " * 1_000_000 + b"a", b"a: &a [*a]"], ids=["flow", "block", "endless"])
+def test_depth_has_an_end(body: bytes) -> None:
+    with pytest.raises((yaml.YAMLError, RecursionError, ValueError)):
+        load_yaml(body)
