@@ -256,7 +256,11 @@ def revision_of(text: str) -> int:
     """A resourceVersion from a query. Raises StatusError 500, as the server takes it for a fault of its own."""
     if not text.isascii() or not text.isdigit():
         raise StatusError(500, "", f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
-    return int(text)
+    # More digits than any such number has need not be read.
+    digits = text.lstrip("0") or "0"
+    if len(digits) > 20 or int(digits) >= 2**64:
+        raise StatusError(500, "", f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": value out of range')
+    return int(digits)
 
 
 def retry_later_for(revision: int, current: int) -> StatusError:

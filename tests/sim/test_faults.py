@@ -22,7 +22,8 @@ def test_faults_survive_as_text() -> None:
     assert [parse(str(f)) for f in faults] == faults
 
 
-BAD = ("", "nothing", "crash nth", "crash when=3", "crash nth=x", "crash nth=0", "crash nth=-1", "crash nth=3 nth=4", f"crash nth={'9' * 5000}",
+BAD = ("", "nothing", "crash nth", "crash when=3", "crash nth=x", "crash nth=0", "crash nth=-1", "crash nth=3 nth=4",
+       f"crash nth={'9' * 5000}",
        "pause at=nan", "pause seconds=inf", "pause seconds=-1")  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from sim.apiserver.fields.managed import Manager
 from sim.apiserver.fields.scales import parent_managers, replicas_place, scale_managers
 from sim.apiserver.objects import copied
 from sim.apiserver.patches import read_config
+from sim.apiserver.reading import revision_of
 from sim.apiserver.requests import Answer, Request
 from sim.apiserver.resources import ObjectKey
 from sim.apiserver.server import ApiServer
@@ -226,3 +227,11 @@ def test_bounds_make_rules_cheap_enough():
     assert rules(twice, type="array", items=text, maxItems=50) == []
     assert rules("self == oldSelf", type="string") == []
     assert rules("self.size() > 0", type="array", items={"type": "string"}) == []
+
+
+@pytest.mark.parametrize("text", ["18446744073709551616", "9" * 5000])
+def test_a_revision_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(StatusError) as refused:
+        revision_of(text)
+    assert refused.value.message.endswith("value out of range")
+    assert revision_of("0" * 5 + "18446744073709551615") == 2**64 - 1
