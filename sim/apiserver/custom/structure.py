@@ -3,7 +3,6 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # JSON data is told apart by isinstance, which says nothing about what is inside.
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
@@ -13,7 +12,7 @@ from sim.apiserver.objects import Object, copied
 from sim.apiserver.schema.cel.syntax import CelSyntaxError
 from sim.apiserver.schema.check import validate
 from sim.apiserver.schema.fields import prune
-from sim.apiserver.schema.regexes import go_regex
+from sim.apiserver.schema.regexes import PatternError, go_regex
 from sim.apiserver.schema.structural import compile_structural
 
 __all__ = ("check_schema",)
@@ -106,27 +105,9 @@ def _pattern(node: Object, path: str) -> Iterator[FieldError]:
         return
     try:
         go_regex(pattern)
-    except re.error as error:
-        text = f"must be a valid regular expression, but isn't: error parsing regexp: {_regex_text(error, pattern)}"
+    except PatternError as error:
+        text = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
         yield invalid(f"{path}.pattern", pattern, text)
-
-
-def _regex_text(error: re.error, pattern: str) -> str:
-    """What is wrong with a pattern, in the words of Go's parser as far as they are known."""
-    at = error.pos or 0
-    texts = {
-        "missing ), unterminated subpattern": f"missing closing ): `{pattern}`",
-        "unterminated character set": f"missing closing ]: `{pattern[at:]}`",
-        "unbalanced parenthesis": f"unexpected ): `{pattern}`",
-        "nothing to repeat": f"missing argument to repetition operator: `{pattern[at : at + 1]}`",
-        "multiple repeat": f"invalid nested repetition operator: `{pattern[at - 1 : at + 1]}`",
-        "bad escape (end of pattern)": "trailing backslash at end of expression: ``",
-    }
-    if error.msg.startswith("bad escape \\"):
-        return f"invalid escape sequence: `{error.msg.removeprefix('bad escape ')}`"
-    if error.msg.startswith("bad character range "):
-        return f"invalid character class range: `{error.msg.removeprefix('bad character range ')}`"
-    return texts.get(error.msg) or f"{error.msg}: `{pattern}`"
 
 
 def _extensions(node: Object, path: str) -> Iterator[FieldError]:

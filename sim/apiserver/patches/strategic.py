@@ -291,14 +291,18 @@ def wrong_type(value: Any) -> Exception:
 
 
 def _key_of(item: Any, key: str) -> Any:
-    if not key:
-        return item
-    if not is_map(item):
-        return None
-    fields: Object = item
-    if key not in fields:
-        raise no_merge_key(fields, key)
-    return fields[key]
+    """What tells an item apart: a primitive itself, a map by its merge key. Refuses what cannot be compared."""
+    value = item
+    if key:
+        if not is_map(item):
+            return None
+        fields: Object = item
+        if key not in fields:
+            raise no_merge_key(fields, key)
+        value = fields[key]
+    if is_map(value) or is_list(value):
+        raise unprocessable()
+    return value
 
 
 def _strategy(field: Schema) -> str:

@@ -22,6 +22,8 @@ _SHORT = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v":
 _RELATIONS = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _LITERALS = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 120
+_LONGEST_NUMBER = 1000
+"""Characters of a literal; leading zeros count, and Python refuses to read much longer ones."""
 
 
 class CelSyntaxError(ValueError):
@@ -242,6 +244,8 @@ def _literal(token: _Token) -> Any:
     if token.kind == "float":
         return float(text)
     if token.kind in ("int", "uint"):
+        if len(text) > _LONGEST_NUMBER:
+            raise CelSyntaxError(f"invalid {token.kind} literal", token.at)
         number = int(text.rstrip("uU"), 0) if text[:2] in ("0x", "0X") else int(text.rstrip("uU"))
         if number > 2**64 - 1 or (token.kind == "int" and number > 2**63):
             raise CelSyntaxError(f"invalid {token.kind} literal", token.at)
