@@ -16,6 +16,7 @@ __all__ = (
     "invalid",
     "not_found",
     "not_supported",
+    "printable",
     "required",
     "too_long",
 )
@@ -60,10 +61,10 @@ class FieldError:
         """The text without the path."""
         kind = PRINTED.get(self.kind, self.kind.value)
         text = kind if self.value is OMITTED else f"{kind}: {_shown(self.value)}"
-        return f"{text}: {_printable(self.detail)}" if self.detail else text
+        return f"{text}: {printable(self.detail)}" if self.detail else text
 
     def __str__(self) -> str:
-        return f"{_printable(self.path)}: {self.body}"
+        return f"{printable(self.path)}: {self.body}"
 
 
 def required(path: str, detail: str = "") -> FieldError:
@@ -120,16 +121,16 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         text = _quoted(value[: MAX_VALUE + 1])
     else:
-        text = _printable(json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str))
+        text = printable(json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str))
     return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
 
 
 def _quoted(text: str) -> str:
     """Quoted as Go does it."""
-    return '"' + _printable(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+    return '"' + printable(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Without control characters and the like: they would let a name speak for the program in a terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from api.core import ResourceClaimTemplate
 from api.defaulting import default_podcliqueset
-from api.fielderrors import OMITTED, FieldError, duplicate, invalid, required
+from api.fielderrors import OMITTED, FieldError, duplicate, invalid, printable, required
 from api.grove import ClusterTopologyBinding, PodCliqueSet
 from api.plan import Key, Manifest
 from api.validation import cel_errors, errors_from_pydantic, validate_clustertopologybinding, validate_create
@@ -34,7 +34,7 @@ def read_into(world: World, inputs: Iterable[tuple[str, Manifest]]) -> Checked:
     sets: list[PodCliqueSet] = []
     topologies: dict[str, ClusterTopologyBinding] = {}
     for file, manifest in inputs:
-        subject = f"{file}: {manifest['kind']} {_name(manifest)}"
+        subject = printable(f"{file}: {manifest['kind']} {_name(manifest)}")
         kind = (manifest["apiVersion"], manifest["kind"])
         try:
             if kind == (ClusterTopologyBinding.KIND.api_version, "ClusterTopologyBinding"):
@@ -46,7 +46,7 @@ def read_into(world: World, inputs: Iterable[tuple[str, Manifest]]) -> Checked:
         except ValidationError as error:
             errors += [(subject, e) for e in errors_from_pydantic(error)]
     for pcs in sets:
-        subject = f"PodCliqueSet {Key.of(pcs)}"
+        subject = printable(f"PodCliqueSet {Key.of(pcs)}")
         validation = validate_create(pcs, world.config, topologies)
         refused = (*cel_errors(pcs), *validation.errors)
         errors += [(subject, e) for e in refused]

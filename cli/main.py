@@ -1,6 +1,7 @@
 """`grovekeeper`: one entry point, one subcommand per process or task."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -26,6 +27,9 @@ def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 fine, 2 wrong arguments, 4 invalid input, 5 API server unreachable."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: what is said goes nowhere
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
     if given and given[0].partition("=")[0] in ("--podcliques", "-p"):
         given.insert(0, "initc")  # the controllers give the init container arguments only, as Grove does
     try:

@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from api.core import Node, Pod
+from api.fielderrors import printable
 from api.grove import ClusterTopologyBinding, PodClique, PodCliqueScalingGroup, PodCliqueSet
 from api.operatorconfig import OperatorConfiguration
 from api.plan import Manifest
@@ -117,9 +118,9 @@ class Show:
         loaded = await create(server, manifests)
         for one in loaded:
             for error in one.errors:
-                sys.stderr.write(f"{one.subject}: {error}\n")
+                sys.stderr.write(f"{printable(one.subject)}: {printable(error)}\n")
         if shown:
-            say("created " + ", ".join(one.subject for one in loaded if not one.errors))
+            say("created " + ", ".join(printable(one.subject) for one in loaded if not one.errors))
         return not any(one.errors for one in loaded)
 
     @asynccontextmanager

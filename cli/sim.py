@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         config = load_configuration(options.config or str(SHIPPED))
         kinds = kinds_of(options.faults)
-        given = [parse(text) for text in options.fault]
+        given = [_known(parse(text), options.replicas) for text in options.fault]
     except (ConfigurationError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return INVALID
@@ -109,6 +109,14 @@ def sweep(options: argparse.Namespace, setup: Setup) -> int:
                 print(f"scenario {name}, seed {options.seed}, --fault '{fault}': {str(violation)[:1000]}", flush=True)
         print(f"{options.sweep} of {name}: {done} runs so far, {failed} failed", flush=True)
     return FAILED if failed else 0
+
+
+def _known(fault: Fault, replicas: int) -> Fault:
+    """A fault that can happen. Raises ValueError where it names a process that there is not."""
+    names = [f"{component}-{number}" for component in PROGRAMS for number in range(replicas)]
+    if fault.process and fault.process not in names:
+        raise ValueError(f"fault {fault}: there is no process {fault.process}; there are {', '.join(names)}")
+    return fault
 
 
 def kinds_of(text: str) -> tuple[FaultKind, ...]:

@@ -71,7 +71,9 @@ def test_a_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert f"grovekeeper sim --config {CONFIG} --scenario scale-down --seed 3 --replicas 2 --rest 600 --faults none" in output
 
 
-@pytest.mark.parametrize("arguments", [["--faults", "bad"], ["--fault", "crash nth=x"], ["--config", "missing.yaml"]])
+@pytest.mark.parametrize(
+    "arguments", [["--faults", "bad"], ["--fault", "crash nth=x"], ["--fault", "crash process=nobody"], ["--config", "missing.yaml"]]
+)
 def test_arguments_that_cannot_be_used(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sim", *arguments]) == 4
     assert capsys.readouterr().err.startswith("error: ")
