@@ -26,6 +26,7 @@ from hack.kube.client import Access, read_kubeconfig, write_kubeconfig
 
 __all__ = ("CutWatch", "Delay", "DropResponse", "Fault", "FaultProxy", "GoneEvent", "Recorded", "Refuse", "Respond", "Rule")
 
+CLOSE_LIMIT_S = 2.0
 HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailers", "transfer-encoding", "upgrade")
 )
@@ -125,6 +126,7 @@ class FaultProxy:
     _live: dict[asyncio.Transport, Recorded] = field(default_factory=dict[asyncio.Transport, Recorded])
     _runner: web.AppRunner | None = None
     _session: ClientSession | None = None
+    _closing: set[asyncio.Future[None]] = field(default_factory=set[asyncio.Future[None]])
     _upstream: Access = field(default=Access("", None, ""))
 
     async def __aenter__(self) -> Self:
@@ -150,6 +152,9 @@ class FaultProxy:
             await self._runner.cleanup()
         if self._session:
             await self._session.close()
+        # A connection that was given up in the middle of an answer closes later than its session.
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=CLOSE_LIMIT_S)
 
     def write_kubeconfig(self, path: Path) -> None:
         """A kubeconfig that leads through this proxy, with the same token."""
@@ -206,6 +211,7 @@ class FaultProxy:
             ) as answer:
                 seen.forwarded_status = answer.status
                 if seen.is_watch and answer.status == 200:
+                    self._note(answer)
                     return await self._stream(request, answer, seen)
                 body = await answer.read()
         except ClientError:
@@ -215,6 +221,19 @@ class FaultProxy:
             return _abort(request)
         seen.status = answer.status
         return web.Response(status=answer.status, body=body, headers=_passed_on(answer))
+
+    def _note(self, answer: ClientResponse) -> None:
+        """Keeps in mind a connection that will be given up."""
+        protocol = answer.connection.protocol if answer.connection is not None else None
+        closed = protocol.closed if protocol is not None else None
+        if closed is not None:
+            self._closing.add(closed)
+            closed.add_done_callback(self._forget)
+
+    def _forget(self, closed: asyncio.Future[None]) -> None:
+        self._closing.discard(closed)
+        if not closed.cancelled():
+            closed.exception()  # taken notice of: how it ended does not matter
 
     async def _stream(self, request: web.Request, answer: ClientResponse, seen: Recorded) -> web.StreamResponse:
         lines_left = seen.fault.after_lines if isinstance(seen.fault, CutWatch) else None

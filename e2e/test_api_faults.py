@@ -158,7 +158,7 @@ def test_conflicts(scene: Scene, faulty: Between) -> None:
         scene.apply(wl2(memory="20Mi"))
         scene.scale("pcs/workload2", 2)
         wait_ready(scene, 20, 60.0)
-    assert meddler.writes > 20
+        eventually(lambda: meddler.writes > 20, "the meddler does not get through", 30.0)
     assert len(faulty.seen(lambda r: r.status == 409)) >= 10, "no conflict happened"
     settle(scene, 20)
     writes = Counter((r.method, r.path.split("?")[0]) for r in faulty.seen(lambda r: r.is_write and "/events" not in r.path))
