@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from tests.contract.client import Api
 from tests.contract.kinds import CRDS, Kind, Obj
@@ -89,10 +90,10 @@ async def test_what_a_review_holds(api: Api, hook: Hooks) -> None:
 
 async def test_the_stored_version_needs_no_webhook(api: Api, hook: Hooks) -> None:
     one, _ = await serve(api, hook)
-    hook.asked.clear()
+    # It may be asked for the server's own caches of the other version; what matters is that nobody depends on its answer.
+    hook.on("convert", lambda request: web.Response(status=500))
     await api.made(one, one.new("x", spec={"size": 4}))
-    await api.read(one, "x")
-    assert hook.asked == []
+    assert (await api.read(one, "x"))["spec"] == {"size": 4}
 
 
 async def test_a_list_is_converted_object_by_object(api: Api, hook: Hooks) -> None:
@@ -101,7 +102,9 @@ async def test_a_list_is_converted_object_by_object(api: Api, hook: Hooks) -> No
         await api.made(one, one.new(name, spec={"size": 4}))
     hook.asked.clear()
     assert [i["spec"] for i in (await api.list(two)).items] == [{"sizes": [4]}] * 2
-    assert [len(review["request"]["objects"]) for _, review in hook.asked] == [1, 1]
+    # The server's own caches may ask as well.
+    assert len(hook.asked) >= 2
+    assert {len(review["request"]["objects"]) for _, review in hook.asked} == {1}
 
 
 async def test_a_patch_in_the_other_version(api: Api, hook: Hooks) -> None:

@@ -412,18 +412,18 @@ CASES = [
     ),
     case(
         "two_managers_in_order",
-        post("configmaps/a", MAP, query="fieldManager=zz"),
+        post("configmaps/a", MAP, query="fieldManager=bb"),
         apply(
             "configmaps/a",
             "{data: {c: '3'}}",
-            {"@owned": ["mm Apply: data/c", "zz Update: data/. data/a data/b metadata/labels/. metadata/labels/l"]},
-            manager="mm",
+            {"@owned": ["aa Apply: data/c", "bb Update: data/. data/a data/b metadata/labels/. metadata/labels/l"]},
+            manager="aa",
         ),
         apply(
             "configmaps/a",
             "{data: {d: '3'}}",
-            {"@owned": ["aa Apply: data/d", "mm Apply: data/c", "zz Update: data/. data/a data/b metadata/labels/. metadata/labels/l"]},
-            manager="aa",
+            {"@owned": ["aa Apply: data/c", "mm Apply: data/d", "bb Update: data/. data/a data/b metadata/labels/. metadata/labels/l"]},
+            manager="mm",
         ),
         patch(
             "merge",
@@ -431,13 +431,13 @@ CASES = [
             "{data: {e: '3'}}",
             {
                 "@owned": [
-                    "aa Apply: data/d",
-                    "mm Apply: data/c",
-                    "bb Update: data/e",
-                    "zz Update: data/. data/a data/b metadata/labels/. metadata/labels/l",
+                    "aa Apply: data/c",
+                    "mm Apply: data/d",
+                    "bb Update: data/. data/a data/b metadata/labels/. metadata/labels/l",
+                    "zz Update: data/e",
                 ]
             },
-            query="fieldManager=bb",
+            query="fieldManager=zz",
         ),
     ),
     case(

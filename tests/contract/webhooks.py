@@ -65,6 +65,9 @@ async def hooks() -> AsyncGenerator[Hooks]:
     try:
         yield made
     finally:
+        # The goodbyes of TLS may take longer than the loop of the test lives.
+        for connection in list(runner.server.connections if runner.server is not None else ()):
+            if connection.transport is not None:
+                connection.transport.abort()
         await runner.cleanup()
-        # Connections of TLS end some turns of the loop later.
         await asyncio.sleep(0.05)
