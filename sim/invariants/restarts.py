@@ -26,6 +26,7 @@ class PodsFollowReplicas(Checker):
         super().__init__(report, lookup, now)
         self._wanted: dict[Clique, list[tuple[float, int]]] = {}
         self._pods: dict[Clique, dict[str, Object]] = {}
+        self._counts: dict[Clique, list[tuple[float, int]]] = {}
 
     def changed(self, change: Change) -> None:
         if change.resource.place == ("", "pods"):
@@ -39,12 +40,16 @@ class PodsFollowReplicas(Checker):
                 self._deleted(change.key.namespace, change.old.obj)
 
     def _note(self, change: Change) -> None:
-        """Keeps the pods of each clique by name, as they are now."""
+        """Keeps the pods of each clique by name, as they are now, and how many of them counted since when."""
         namespace, name = change.key
         if change.old is not None:
             self._pods.get((namespace, clique_of(change.old.obj)), {}).pop(name, None)
         if change.new is not None:
             self._pods.setdefault((namespace, clique_of(change.new.obj)), {})[name] = change.new.obj
+        entry = change.new or change.old
+        if entry is not None:
+            key, owner = (namespace, clique_of(entry.obj)), _owner(entry.obj)
+            self._counts.setdefault(key, []).append((self.now(), len(self._living(key, owner))))
 
     def _clique(self, change: Change) -> None:
         key = change.key.namespace, change.key.name
@@ -56,23 +61,23 @@ class PodsFollowReplicas(Checker):
         if not history or history[-1][1] != replicas:
             history.append((self.now(), replicas))
 
-    def _recent(self, key: Clique) -> Sequence[int]:
-        """Replica counts that were in force within the window."""
-        history = self._wanted.get(key, [])
+    def _recent(self, history: Sequence[tuple[float, int]]) -> Sequence[int]:
+        """Numbers of a history that held within the window: what caches may still show."""
         since = self.now() - WINDOW_S
         ends = [at for at, _ in history[1:]] + [float("inf")]
         return [count for (_, count), end in zip(history, ends, strict=True) if end >= since]
 
-    def _siblings(self, namespace: str, clique: Object) -> list[Object]:
-        uid = clique["metadata"]["uid"]
-        pods = self._pods.get((namespace, clique["metadata"]["name"]), {})
-        return [p for p in pods.values() if _owner(p) == uid and not is_leaving(p) and not is_finished(p)]
+    def _living(self, key: Clique, owner: str) -> list[Object]:
+        """Pods of a clique that count."""
+        pods = self._pods.get(key, {}).values()
+        return [p for p in pods if _owner(p) == owner and not is_leaving(p) and not is_finished(p)]
 
     def _created(self, namespace: str, pod: Object) -> None:
         clique = self.lookup.get("grove.io", "podcliques", namespace, clique_of(pod))
         if clique is None or _owner(pod) != clique["metadata"]["uid"]:
             return
-        siblings, recent = self._siblings(namespace, clique), self._recent((namespace, clique_of(pod)))
+        key = namespace, clique_of(pod)
+        siblings, recent = self._living(key, _owner(pod)), self._recent(self._wanted.get(key, ()))
         if recent and len(siblings) > max(recent):
             self.report("NoSurplusPod", f"{len(siblings)} pods of {clique_of(pod)}, which wants {max(recent)}")
         index = _index(pod)
@@ -84,10 +89,10 @@ class PodsFollowReplicas(Checker):
         clique = self.lookup.get("grove.io", "podcliques", namespace, name)
         if is_finished(pod) or clique is None or is_leaving(clique) or _owner(pod) != clique["metadata"]["uid"]:
             return
-        before = len(self._siblings(namespace, clique)) + 1
-        recent = self._recent((namespace, name))
-        if recent and before <= min(recent):
-            self.report("NoSpuriousRestart", f"pod {pod['metadata']['name']} was deleted though {name} wants all of its {before} pods")
+        # Watches are at different points: replicas of now may meet the pods of a moment ago.
+        wanted, there = self._recent(self._wanted.get((namespace, name), ())), self._recent(self._counts.get((namespace, name), ()))
+        if wanted and max(there, default=0) <= min(wanted):
+            self.report("NoSpuriousRestart", f"pod {pod['metadata']['name']} was deleted though {name} wants all of its {max(there)} pods")
 
 
 class DeleteWithPrecondition(Checker):

@@ -125,6 +125,17 @@ def test_a_pod_that_is_deleted_for_nothing(world: World) -> None:
     assert world.names == ["NoSpuriousRestart"]
 
 
+def test_replicas_of_now_may_meet_the_pods_of_a_moment_ago(world: World) -> None:
+    """A user scales down and deletes a pod at once; a watch that is a little behind still shows the pod, and another one has to go."""
+    world.put("podcliques", clique(3), USER)
+    for index in range(3):
+        world.put("pods", pod(index))
+    world.put("podcliques", clique(2), USER)
+    world.put("pods", pod(0, leaving=True), USER)
+    world.put("pods", pod(2, leaving=True))
+    assert world.names == []
+
+
 @pytest.mark.parametrize("why", ["fewer wanted", "ended", "clique leaves", "clique gone", "other owner"])
 def test_reasons_for_deleting_a_pod(world: World, why: str) -> None:
     world.put("podcliques", clique(1), USER)
