@@ -8,7 +8,7 @@ from importlib import import_module
 
 __all__ = ("COMMANDS", "main", "parser")
 
-COMMANDS = ("controllers", "scheduler", "render", "get", "sim", "initc", "demo")
+COMMANDS = ("controllers", "scheduler", "install", "render", "get", "sim", "initc", "demo")
 """Modules of cli with add_parser, in the order of help. Imported when asked for: the startup waiter must not load the controllers."""
 
 
