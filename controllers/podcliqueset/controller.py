@@ -22,7 +22,7 @@ __all__ = ("FIELD_MANAGER", "podcliqueset_controller")
 FIELD_MANAGER = "grovekeeper/podcliqueset"
 ECHO_DELAY_S = 0.5
 """A pass over a large set costs; what its children report may be summed up for this long."""
-INFRASTRUCTURE: tuple[type[Any], ...] = (ServiceAccount, Role, RoleBinding, Secret, Service, HorizontalPodAutoscaler)
+INFRASTRUCTURE: tuple[type[Any], ...] = (ServiceAccount, Role, RoleBinding, Service, HorizontalPodAutoscaler)
 
 
 def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> ControllerSpec[Observed]:
@@ -37,7 +37,7 @@ def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> C
         Watch(ClusterTopologyBinding, partial(_topology, view)),
         Watch(ResourceClaimTemplate, partial(_templates, view)),
     ]
-    watches += [Watch(model, owned, (BY_OWNER,), label_selector=MANAGED_SELECTOR) for model in INFRASTRUCTURE]
+    watches += [Watch(model, owned, (BY_OWNER,), label_selector=MANAGED_SELECTOR) for model in _infrastructure(config)]
     return ControllerSpec(
         name="podcliqueset",
         field_manager=FIELD_MANAGER,
@@ -49,6 +49,12 @@ def podcliqueset_controller(view: CacheView, config: OperatorConfiguration) -> C
         workers=config.controllers.pod_clique_set.concurrent_syncs,
         echo_delay_s=ECHO_DELAY_S,
     )
+
+
+def _infrastructure(config: OperatorConfiguration) -> tuple[type[Any], ...]:
+    """Secrets are read only where there are any of ours, so that no right on them is needed otherwise."""
+    has_secrets = config.grovekeeper.token == "secret"  # noqa: S105 - the name of a setting
+    return (*INFRASTRUCTURE, Secret) if has_secrets else INFRASTRUCTURE
 
 
 def _topology(view: CacheView, old: ClusterTopologyBinding | None, new: ClusterTopologyBinding | None) -> Keys:

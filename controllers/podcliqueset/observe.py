@@ -21,6 +21,7 @@ __all__ = ("Observed", "observe")
 class Observed:
     """pcs: with defaults filled in. Children are those owned by this life of the set, by name, terminating ones too.
 
+    secrets: those of the startup waiter, none where it has projected tokens: they are not watched then.
     binding: the ClusterTopologyBinding that the set names, None when it names none or it is missing.
     """
 
@@ -61,7 +62,7 @@ def observe(view: CacheView, key: Key, now: datetime, config: OperatorConfigurat
         service_accounts={o.metadata.name: o for o in view.by_index(ServiceAccount, BY_OWNER, uid)},
         roles={o.metadata.name: o for o in view.by_index(Role, BY_OWNER, uid)},
         role_bindings={o.metadata.name: o for o in view.by_index(RoleBinding, BY_OWNER, uid)},
-        secrets={o.metadata.name: o for o in view.by_index(Secret, BY_OWNER, uid)},
+        secrets=_secrets(view, uid, config),
         services={o.metadata.name: o for o in view.by_index(Service, BY_OWNER, uid)},
         autoscalers={o.metadata.name: o for o in view.by_index(HorizontalPodAutoscaler, BY_OWNER, uid)},
         cliques={o.metadata.name: o for o in view.by_index(PodClique, BY_OWNER, uid)},
@@ -73,6 +74,12 @@ def observe(view: CacheView, key: Key, now: datetime, config: OperatorConfigurat
         settings=settings_of(config),
         now=now,
     )
+
+
+def _secrets(view: CacheView, uid: str, config: OperatorConfiguration) -> dict[str, Secret]:
+    if config.grovekeeper.token != "secret":  # noqa: S105 - the name of a setting
+        return {}
+    return {o.metadata.name: o for o in view.by_index(Secret, BY_OWNER, uid)}
 
 
 def _validate(view: CacheView, pcs: PodCliqueSet, config: OperatorConfiguration) -> Validation:
