@@ -1,0 +1,1 @@
+"""The code blocks of the documentation, as something that runs."""
