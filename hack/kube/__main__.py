@@ -4,12 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from hack.kube.binaries import COMPONENTS, BinariesMissing, build
+from hack.kube.binaries import COMPONENTS, BinariesMissing, build, find_program
 from hack.kube.client import ApiError
 from hack.kube.components import Ports
 from hack.kube.control_plane import DEFAULT_DIRECTORY, ControlPlane
 from hack.kube.nodes import create_nodes, uniform_nodes
 from hack.kube.process import AlreadyRunning, ComponentFailed, PortInUse
+from hack.kube.programs import PROGRAMS
 
 
 def say(line: str) -> None:
@@ -50,7 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser("status", help="what runs")
     for command in (up, down, status):
         command.add_argument("--directory", type=Path, default=DEFAULT_DIRECTORY, help=f"default {DEFAULT_DIRECTORY}")
-    commands.add_parser("build", help="build the binaries from source into the cache")
+    build_one = commands.add_parser("build", help="build the control plane from source into the cache, or find or build single programs")
+    build_one.add_argument("program", nargs="*", choices=PROGRAMS, default=[], help="all of the control plane if none is named")
     return parser
 
 
@@ -114,7 +116,10 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    say(f"built into {build(say).folder}")
+    for name in options.program:
+        say(str(find_program(name, say)))
+    if not options.program:
+        say(f"built into {build(say).folder}")
     return 0
 
 

@@ -1,14 +1,14 @@
 """Where the binaries come from: a given folder, the cache, a prepared archive, or a build from the Go module proxy."""
 
-import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from hack.kube.cache import BinariesMissing, NothingPrepared, Report, archive, cache_folder, locked, run_lines, scratch, unpack
+from hack.kube.programs import find_program
 
 __all__ = (
     "COMPONENTS",
@@ -20,7 +20,9 @@ __all__ = (
     "build",
     "cache_folder",
     "find_binaries",
+    "find_kube",
     "find_prepared",
+    "find_program",
     "locked",
     "run_lines",
 )
@@ -29,17 +31,6 @@ KUBE_VERSION = "1.36.3"
 KUBE_PARTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parents[1]
-
-Report = Callable[[str], None]
-
-
-class BinariesMissing(Exception):
-    """No binaries, and the text says why and what would help."""
-
-
-class NothingPrepared(BinariesMissing):
-    """Neither cached nor archived binaries; they can be built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +79,15 @@ def find_prepared(report: Report) -> Binaries:
     cached = Binaries(cache_folder(f"kube-{KUBE_VERSION}"))
     if not cached.missing():
         return cached
-    archive = _shared() / "lab" / "assets" / "control-plane.tar.zst"
-    if not archive.is_file():
+    source = archive("control-plane")
+    if not source.is_file():
         raise NothingPrepared(
             f"no binaries in {cached.folder}: set GROVEKEEPER_KUBE_ASSETS, or build them with `python -m hack.kube build`"
         )
     with locked(cached.folder):
         if cached.missing():
-            report(f"unpacking {archive} into {cached.folder}")
-            _fill(cached, lambda folder: _unpack(archive, folder, report))
+            report(f"unpacking {source} into {cached.folder}")
+            _fill(cached, lambda folder: unpack(source, folder, report))
     return cached
 
 
@@ -108,50 +99,34 @@ def build(report: Report) -> Binaries:
     return cached
 
 
-def cache_folder(name: str) -> Path:
-    """Where what was unpacked or built under this name is kept."""
-    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "grovekeeper" / name
+def find_kube(report: Report) -> Path:
+    """`kube` that can also be the parts of a node: kubelet, kubeadm and kube-proxy. Built if what is prepared lacks them. Raises BinariesMissing."""
+    own = Binaries(cache_folder(f"kube-node-{KUBE_VERSION}"))
+    for candidate in (find_binaries(report).folder / "kube", own.folder / "kube"):
+        if candidate.is_file() and _is_kubeadm(candidate):
+            return candidate.resolve()
+    with locked(own.folder):
+        report(f"building the node parts of Kubernetes {KUBE_VERSION}; this takes ten minutes on two cores")
+        with scratch(own.folder) as folder:
+            run_lines(["bash", str(HERE / "build.sh"), KUBE_VERSION, str(folder), "kube"], report)
+            shutil.rmtree(own.folder, ignore_errors=True)
+            folder.rename(own.folder)
+    return own.folder / "kube"
 
 
-def _shared() -> Path:
-    return Path(os.environ.get("GROVEKEEPER_SHARED") or CHECKOUT.parent / "shared")
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Generator[None]:
-    """One at a time fills the cache; the others wait and then find it filled."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"{folder.name}.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+def _is_kubeadm(kube: Path) -> bool:
+    answer = subprocess.run(["kubeadm", "version", "-o", "short"], executable=kube, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() == f"v{KUBE_VERSION}"
 
 
 def _fill(target: Binaries, work: Callable[[Path], None]) -> None:
-    """Work in a folder beside the target and rename at the end: an interrupted attempt is never used."""
-    scratch = Path(tempfile.mkdtemp(prefix=f"{target.folder.name}.part-", dir=target.folder.parent))
-    try:
-        work(scratch)
-        if missing := Binaries(scratch).missing():
+    with scratch(target.folder) as folder:
+        work(folder)
+        if missing := Binaries(folder).missing():
             raise BinariesMissing(f"{', '.join(missing)} not among what was unpacked or built")
-        scratch.chmod(0o755)
         if target.folder.exists():
             shutil.rmtree(target.folder)
-        scratch.rename(target.folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _unpack(archive: Path, folder: Path, report: Report) -> None:
-    if shutil.which("zstd") is None:
-        if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise BinariesMissing(f"{archive} needs the program zstd: install it (Debian: apt-get install zstd)")
-        report("installing zstd")
-        run_lines(["apt-get", "install", "-y", "-q", "zstd"], report)
-    plain = folder / "control-plane.tar"
-    run_lines(["zstd", "-d", "--long=27", "-q", "-o", str(plain), str(archive)], report)
-    run_lines(["tar", "-x", "--no-same-owner", "-f", str(plain), "-C", str(folder)], report)
-    plain.unlink()
+        folder.rename(target.folder)
 
 
 def _build(folder: Path, report: Report) -> None:
@@ -161,14 +136,3 @@ def _build(folder: Path, report: Report) -> None:
         )
     report(f"building Kubernetes {KUBE_VERSION}, etcd and KWOK from the Go module proxy; this takes a quarter of an hour on two cores")
     run_lines(["bash", str(HERE / "build.sh"), KUBE_VERSION, str(folder)], report)
-
-
-def run_lines(argv: list[str], report: Report) -> None:
-    """Run to the end, reporting output line by line; raises BinariesMissing with the last lines."""
-    tail: list[str] = []
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
-        for line in child.stdout or ():
-            report(f"  {line.rstrip()}")
-            tail = [*tail[-9:], line.rstrip()]
-    if child.returncode != 0:
-        raise BinariesMissing(f"{argv[0]} failed with {child.returncode}:\n" + "\n".join(tail))

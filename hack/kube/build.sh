@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Builds kube (kube-apiserver, kube-controller-manager, kube-scheduler, kubectl in one file), etcd and kwok from the Go module proxy.
-# Usage: build.sh KUBERNETES_VERSION OUT_DIR     e.g. build.sh 1.36.3 /tmp/out
+# Builds kube (all Kubernetes programs in one file), etcd and kwok from the Go module proxy.
+# Usage: build.sh KUBERNETES_VERSION OUT_DIR [kube|etcd|kwok...]     e.g. build.sh 1.36.3 /tmp/out; all of them if none is named
 set -euo pipefail
 
 version=$1
 out=$(realpath -m "$2")
+names=("${@:3}")
+[ ${#names[@]} -gt 0 ] || names=(etcd kwok kube)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 etcd_version=v3.6.16
 kwok_version=v0.8.0
@@ -59,8 +61,15 @@ build_tool() { # name package module@version
   go build -trimpath -ldflags '-s -w' -o "$out/$1" "$2"
 }
 
-build_tool etcd go.etcd.io/etcd/server/v3 "go.etcd.io/etcd/server/v3@$etcd_version"
-build_tool kwok sigs.k8s.io/kwok/cmd/kwok "sigs.k8s.io/kwok@$kwok_version"
-build_kube
-for name in kube-apiserver kube-controller-manager kube-scheduler kubectl; do ln -sf kube "$out/$name"; done
+for name in "${names[@]}"; do
+  case $name in
+    etcd) build_tool etcd go.etcd.io/etcd/server/v3 "go.etcd.io/etcd/server/v3@$etcd_version" ;;
+    kwok) build_tool kwok sigs.k8s.io/kwok/cmd/kwok "sigs.k8s.io/kwok@$kwok_version" ;;
+    kube)
+      build_kube
+      for link in kube-apiserver kube-controller-manager kube-scheduler kubectl; do ln -sf kube "$out/$link"; done
+      ;;
+    *) echo "nothing is known of $name"; exit 2 ;;
+  esac
+done
 step "done: $(ls "$out" | tr '\n' ' ')"
