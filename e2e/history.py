@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from api import labels
 from e2e.cluster import KINDS, Scene
 from hack.kube.client import read_kubeconfig
 
-__all__ = ("PodHistory", "normalised")
+__all__ = ("PodHistory", "PodLives", "normalised")
 
 Manifest = dict[str, Any]
 SPEC_KEYS = (
@@ -32,54 +32,30 @@ SPEC_KEYS = (
 )
 
 
-class PodHistory:
-    """Watches the pods of a namespace in a thread of its own while entered, over restarts of the API server."""
+class PodLives:
+    """What was seen of pods, in order."""
 
-    def __init__(self, kubeconfig: Path, namespace: str) -> None:
-        self._access = read_kubeconfig(kubeconfig)
-        self._url = f"{self._access.server}{KINDS['Pod'].path(namespace)}?watch=true"
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+    def __init__(self) -> None:
         self.nodes: dict[str, set[str]] = {}
         """Every node that a pod has been on, by uid."""
         self.duplicates: set[tuple[str, str]] = set()
         """(PodClique, index) that two living pods had at the same time."""
         self._living: dict[str, tuple[str, str]] = {}
 
-    def __enter__(self) -> "PodHistory":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        self._thread.join(timeout=10.0)
-
     def assert_sound(self) -> None:
         """No pod was on two nodes, no two living pods of a clique had one index."""
         assert {uid: nodes for uid, nodes in self.nodes.items() if len(nodes) > 1} == {}
         assert self.duplicates == set()
 
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            # What was deleted while nobody watched is not reported afterwards.
-            self._living.clear()
-            with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
-                for event in self._events():
-                    self._see(event["type"], event["object"])
-                    if self._ended.is_set():
-                        return
-            time.sleep(0.1)
+    def replace(self, pods: Iterable[Manifest]) -> None:
+        """These are all pods there are."""
+        # What was deleted while nobody looked is not reported afterwards.
+        self._living.clear()
+        for pod in pods:
+            self.see("ADDED", pod)
 
-    def _events(self) -> Iterator[Manifest]:
-        # S310: the URL is the API server's.
-        request = urllib.request.Request(self._url, headers={"Authorization": f"Bearer {self._access.token}"})  # noqa: S310
-        trust = ssl.create_default_context(cafile=str(self._access.ca))
-        # The time limit also ends a read in which nothing happens, and the loop goes on with a new watch.
-        with urllib.request.urlopen(request, timeout=2.0, context=trust) as answer:  # noqa: S310
-            for line in answer:
-                yield json.loads(line)
-
-    def _see(self, kind: str, pod: Manifest) -> None:
+    def see(self, kind: str, pod: Manifest) -> None:
+        """One event of a watch."""
         meta = pod.get("metadata", {})
         uid, tags = meta.get("uid", ""), meta.get("labels", {})
         if node := pod.get("spec", {}).get("nodeName"):
@@ -92,6 +68,44 @@ class PodHistory:
         if place in self._living.values():
             self.duplicates.add(place)
         self._living[uid] = place
+
+
+class PodHistory(PodLives):
+    """Watches the pods of a namespace in a thread of its own while entered, over restarts of the API server."""
+
+    def __init__(self, kubeconfig: Path, namespace: str) -> None:
+        super().__init__()
+        self._access = read_kubeconfig(kubeconfig)
+        self._url = f"{self._access.server}{KINDS['Pod'].path(namespace)}?watch=true"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "PodHistory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join(timeout=10.0)
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self.replace(())
+            with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
+                for event in self._events():
+                    self.see(event["type"], event["object"])
+                    if self._ended.is_set():
+                        return
+            time.sleep(0.1)
+
+    def _events(self) -> Iterator[Manifest]:
+        # S310: the URL is the API server's.
+        request = urllib.request.Request(self._url, headers={"Authorization": f"Bearer {self._access.token}"})  # noqa: S310
+        trust = ssl.create_default_context(cafile=str(self._access.ca))
+        # The time limit also ends a read in which nothing happens, and the loop goes on with a new watch.
+        with urllib.request.urlopen(request, timeout=2.0, context=trust) as answer:  # noqa: S310
+            for line in answer:
+                yield json.loads(line)
 
 
 def normalised(scene: Scene) -> dict[str, Manifest]:
