@@ -71,8 +71,8 @@ def _obstacle(host: str | None, user: int, apt: str | None) -> str | None:
         return f"no Docker daemon answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST"
     if user != 0:
         return (
-            "no Docker daemon answers to this user: start Docker, or let the user use it (sudo usermod -aG docker $USER, then log in again); "
-            "as root on Debian it would be installed and started by this command"
+            "no Docker daemon answers to this user: start Docker, or let the user use it (sudo usermod -aG docker $USER, then log in "
+            "again); as root on Debian it would be installed and started by this command"
         )
     if apt is None:
         return "no Docker daemon answers, and without apt-get it cannot be installed here: install Docker and start it"

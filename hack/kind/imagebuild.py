@@ -27,20 +27,12 @@ DEBIAN = "http://deb.debian.org/debian"
 ENTRYPOINT = 'ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]'
 PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDED = {"debootstrap": "debootstrap", "jq": "jq"}
-IMPORT = """
-containerd >/tmp/containerd.log 2>&1 & pid=$!
-for _ in $(seq 120); do ctr version >/dev/null 2>&1 && break; sleep 0.5; done
-ctr -n k8s.io images import --no-unpack --digests /images.tar >/dev/null
-while read -r source name; do ctr -n k8s.io images tag --force "docker.io/library/$source:latest" "$name" >/dev/null; done
-for source in $(ctr -n k8s.io images ls -q | grep -E '^(docker.io/library/grovekeeper-|import-)'); do ctr -n k8s.io images rm "$source" >/dev/null; done
-kill $pid; wait $pid || true
-"""
-"""Reads pairs of a loaded image and the name that kubeadm expects."""
+IMPORT = HERE / "import.sh"
 
 
 def recipe_digest() -> str:
     """Changes when the image would be built otherwise."""
-    text = "".join(path.read_text() for path in (SCRIPT, Path(__file__)))
+    text = "".join(path.read_text() for path in (SCRIPT, IMPORT, Path(__file__)))
     versions = ",".join(f"{name}={program.version}" for name, program in sorted(PROGRAMS.items()))
     return hashlib.sha256(f"{text}{KUBE_VERSION}{versions}".encode()).hexdigest()[:16]
 
@@ -85,6 +77,8 @@ def build(tag: str, report: Report) -> str:
             "or run this as root"
         )
     report("building the node image; this takes a few minutes")
+    # Read now, because the files may be edited while this runs.
+    recipe = recipe_digest()
     daemon.install(NEEDED, report)
     clock = _Clock(report)
     files = go_module(KIND_MODULE) / "images/base/files"
@@ -107,7 +101,7 @@ def build(tag: str, report: Report) -> str:
             _import(folder, f"grovekeeper-{program}", [f'ENTRYPOINT ["/usr/local/bin/{program}"]', PATH])
         docker("save", "-o", str(work / "images.tar"), *sorted(set(sources.values())))
         clock.mark("images")
-        _commit(tag, work / "images.tar", sources)
+        _commit(tag, recipe, work / "images.tar", sources)
         clock.mark("node image")
     docker("rmi", *sorted(set(sources.values()) - {BASE}))
     return tag
@@ -134,13 +128,8 @@ def _stage(folder: Path, report: Report) -> Path:
 
 
 def _mirror() -> str:
-    lists = sorted(
-        [
-            *Path("/etc/apt/sources.list.d").glob("*.sources"),
-            *Path("/etc/apt").glob("sources.list"),
-            *Path("/etc/apt/sources.list.d").glob("*.list"),
-        ]
-    )
+    apt = Path("/etc/apt")
+    lists = sorted([*apt.glob("sources.list.d/*.sources"), *apt.glob("sources.list"), *apt.glob("sources.list.d/*.list")])
     release = Path("/etc/os-release")
     return mirror(release.read_text() if release.exists() else "", [path.read_text() for path in lists])
 
@@ -160,14 +149,14 @@ def _import(folder: Path, tag: str, changes: list[str]) -> None:
     archive.unlink()
 
 
-def _commit(tag: str, images: Path, sources: dict[str, str]) -> None:
+def _commit(tag: str, recipe: str, images: Path, sources: dict[str, str]) -> None:
     """Load the images into containerd's store within the base, which then is the node image."""
     docker("rm", "-f", "-v", BUILDER)
     docker("run", "-d", "--name", BUILDER, "--privileged", "--entrypoint", "sleep", "-v", f"{images}:/images.tar:ro", BASE, "infinity")
     try:
         pairs = "".join(f"{source} {image}\n" for image, source in sources.items())
-        docker("exec", "-i", BUILDER, "bash", "-euc", IMPORT, stdin=pairs, timeout_s=600)
-        label = f"LABEL {RECIPE_LABEL}={recipe_digest()}"
+        docker("exec", "-i", BUILDER, "bash", "-euc", IMPORT.read_text(), stdin=pairs, timeout_s=600)
+        label = f"LABEL {RECIPE_LABEL}={recipe}"
         docker("commit", "--change", ENTRYPOINT, "--change", label, BUILDER, tag, timeout_s=600)
     finally:
         docker("rm", "-f", "-v", BUILDER)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hack.kind import imagebuild
-from hack.kind.docker import docker, image_labels, inspect, run
+from hack.kind.docker import docker, image_labels, inspect
 from hack.kind.failures import KindFailed
 from hack.kube.binaries import KUBE_VERSION, Report
 

@@ -100,7 +100,10 @@ def build(report: Report) -> Binaries:
 
 
 def find_kube(report: Report) -> Path:
-    """`kube` that can also be the parts of a node: kubelet, kubeadm and kube-proxy. Built if what is prepared lacks them. Raises BinariesMissing."""
+    """`kube` that can also be kubelet, kubeadm and kube-proxy, the parts of a node; built if what is prepared lacks them.
+
+    Raises BinariesMissing.
+    """
     own = Binaries(cache_folder(f"kube-node-{KUBE_VERSION}"))
     for candidate in (find_binaries(report).folder / "kube", own.folder / "kube"):
         if candidate.is_file() and _is_kubeadm(candidate):
