@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
-from ortools.sat.python import cp_model
 
+from scheduler import cpsat
 from scheduler.board import Board, Entry
+from scheduler.cpsat import FEASIBLE, INFEASIBLE, OPTIMAL, Expression, IntVar, Model, weighted_sum
 from scheduler.feasibility import Bounds, usable_sizes
 from scheduler.model import Member
 from scheduler.options import pinned_domain
@@ -63,12 +64,8 @@ def solve(board: Board, task: Task, rows: Ints, *, limit: float, hint: Sequence[
     return Answer("unknown", [])
 
 
-def _weighted(variables: Sequence[cp_model.IntVar], weights: Sequence[int]) -> cp_model.LinearExpr:
-    return cp_model.LinearExpr.weighted_sum(variables, weights)  # pyright: ignore[reportUnknownMemberType]
-
-
-def _sum(variables: Sequence[cp_model.IntVar]) -> cp_model.LinearExpr:
-    return _weighted(variables, [1] * len(variables))
+def _sum(variables: Sequence[IntVar]) -> Expression:
+    return weighted_sum(variables, [1] * len(variables))
 
 
 class _Model:
@@ -82,10 +79,10 @@ class _Model:
         needs_rows = is_fine or board.is_guarded
         self.classes = [_Class(np.array([r]), int(r)) for r in rows] if needs_rows else self._classes(rows)
         self.size = len(self.units) * len(self.classes)
-        self.model = cp_model.CpModel()
-        self.x: list[list[cp_model.IntVar]] = []
-        self.touches: list[cp_model.IntVar] = []
-        self._homes: dict[object, list[cp_model.LinearExpr]] = {}
+        self.model = Model()
+        self.x: list[list[IntVar]] = []
+        self.touches: list[IntVar] = []
+        self._homes: dict[object, list[Expression]] = {}
         self._parent = {id(child): id(part) for part in task.walk() for child in part.children}
 
     def answer(self, limit: float, hint: Sequence[tuple[Member, int]]) -> Answer | None:
@@ -97,18 +94,14 @@ class _Model:
         self._symmetry()
         self._objective()
         self._hint(hint)
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = SEED
-        solver.parameters.max_deterministic_time = limit
-        status = solver.solve(self.model)
-        if status == cp_model.INFEASIBLE:
+        found = cpsat.solve(self.model, seed=SEED, limit=limit)
+        if found.status == INFEASIBLE:
             return Answer("impossible", [])
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        if found.status not in (OPTIMAL, FEASIBLE):
             return Answer("unknown", [])
-        counts = [[solver.value(v) for v in line] for line in self.x]
+        counts = [[found.value(v) for v in line] for line in self.x]
         placements = self._spread(counts)
-        return None if placements is None else Answer("placed", placements, status == cp_model.OPTIMAL)
+        return None if placements is None else Answer("placed", placements, found.status == OPTIMAL)
 
     def _units(self) -> list[_Unit]:
         found: dict[tuple[int, tuple[int, ...]], _Unit] = {}
@@ -137,7 +130,7 @@ class _Model:
     def _pods(self) -> None:
         for unit in self.units:
             line = [
-                self.model.new_int_var(0, min(len(unit.members), int(self.board.slots[unit.shape, c.row]) * len(c.rows)), "")
+                self.model.new_int_var(0, min(len(unit.members), int(self.board.slots[unit.shape, c.row]) * len(c.rows)))
                 for c in self.classes
             ]
             self.model.add(_sum(line) == len(unit.members))
@@ -153,7 +146,7 @@ class _Model:
                 users = [i for i, z in enumerate(sizes) if z >= s]
                 for j, c in enumerate(self.classes):
                     room = int(board.room[c.row, column]) // s * s * len(c.rows)
-                    self.model.add(_weighted([self.x[i][j] for i in users], [sizes[i] for i in users]) <= room)
+                    self.model.add(weighted_sum([self.x[i][j] for i in users], [sizes[i] for i in users]) <= room)
         if board.is_guarded:
             self._apart()
 
@@ -167,7 +160,7 @@ class _Model:
         ]
         involved = sorted({i for pair in pairs for i in pair})
         for j in range(len(self.classes)):
-            used = {i: self.model.new_bool_var("") for i in involved}
+            used = {i: self.model.new_bool_var() for i in involved}
             for i in involved:
                 self.model.add(self.x[i][j] <= len(self.units[i].members) * used[i])
             for a, b in pairs:
@@ -182,21 +175,21 @@ class _Model:
             homes = self._presence(inside, [int(index.domains[scope.required, c.row]) for c in self.classes], excluded=-1)
             self.model.add_exactly_one(homes.values())
             if pinned is not None:
-                self.model.add_bool_and(literal if domain == pinned else ~literal for domain, literal in homes.items())
+                self.model.add_all_true(literal if domain == pinned else ~literal for domain, literal in homes.items())
             if pinned is not None and pinned not in homes:
-                self.model.add_bool_or([])
+                self.model.add_contradiction()
             part_homes = sorted(homes.items())
             self._homes.setdefault((self._parent.get(id(part)), Bounds(self.board).signature(part)), []).append(
-                _weighted([v for _, v in part_homes], [d for d, _ in part_homes])
+                weighted_sum([v for _, v in part_homes], [d for d, _ in part_homes])
             )
         if scope.preferred is not None:
             domains = [int(index.domains[scope.preferred, c.row]) for c in self.classes]
             touched = {int(d) for d in index.domains[scope.preferred][list(part.pins)]}
             self.touches += [v for d, v in self._presence(inside, domains, excluded=None).items() if d not in touched]
 
-    def _presence(self, units: list[int], domains: list[int], *, excluded: int | None) -> dict[int, cp_model.IntVar]:
+    def _presence(self, units: list[int], domains: list[int], *, excluded: int | None) -> dict[int, IntVar]:
         """A literal per domain that has to be true where pods of the units are; no pods at all in the excluded one."""
-        found = {d: self.model.new_bool_var("") for d in sorted(set(domains)) if d != excluded}
+        found = {d: self.model.new_bool_var() for d in sorted(set(domains)) if d != excluded}
         for i in units:
             for domain in sorted(set(domains)):
                 here = _sum([self.x[i][j] for j, d in enumerate(domains) if d == domain])
@@ -217,7 +210,7 @@ class _Model:
         costs = [int(board.room[c.row, column]) * 9 // most for c in self.classes]
         weight = 9 * sum(len(u.members) for u in self.units) + 1
         flat = [v for line in self.x for v in line]
-        self.model.minimize(_weighted([*self.touches, *flat], [*[weight] * len(self.touches), *costs * len(self.units)]))
+        self.model.minimize(weighted_sum([*self.touches, *flat], [*[weight] * len(self.touches), *costs * len(self.units)]))
 
     def _hint(self, placements: Iterable[tuple[Member, int]]) -> None:
         class_of = {int(r): j for j, c in enumerate(self.classes) for r in c.rows}
