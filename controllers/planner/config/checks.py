@@ -20,7 +20,7 @@ def with_tick_base(data: Mapping[str, Any]) -> dict[str, Any]:
     scheduling = settings.get("scheduling", {})
     if not isinstance(scheduling, Mapping) or "scale_interval_seconds" in scheduling:
         return settings
-    names = [LOAD_INTERVAL]
+    names: list[tuple[str, str, int]] = [LOAD_INTERVAL]
     if _is_on(settings.get("enable_throughput_scaling", True)) and settings.get("optimization_target", "throughput") == "sla":
         names.append(THROUGHPUT_INTERVAL)
     intervals = [settings.get(primary, settings.get(alias, default)) for primary, alias, default in names]
@@ -130,7 +130,7 @@ def sweeping_notes(config: "PlannerConfig") -> tuple[str, ...]:
     if config.pre_deployment_sweeping_mode == "none":
         return ("pre_deployment_sweeping_mode none: throughput scaling waits until enough forward passes were observed",)
     if config.pre_deployment_sweeping_mode == "rapid" and config.aic_interpolation is None:
-        return ("pre_deployment_sweeping_mode rapid without aic_interpolation: throughput scaling starts from profile_results_dir, if at all",)
+        return ("pre_deployment_sweeping_mode rapid needs aic_interpolation to have an effect: throughput scaling starts without its data",)
     return ()
 
 

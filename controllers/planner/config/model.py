@@ -136,8 +136,8 @@ class PlannerConfig(BaseModel):
         notes = checks.target_notes(self)
         if self.optimization_target != "sla":
             # Frozen from here on; only what the target implies is still put in.
-            self.__dict__["enable_load_scaling"] = True
-            self.__dict__["enable_throughput_scaling"] = False
+            object.__setattr__(self, "enable_load_scaling", True)
+            object.__setattr__(self, "enable_throughput_scaling", False)
         checks.check_after_target(self)
         self._notes = (*notes, *checks.sweeping_notes(self))
         return self
