@@ -52,7 +52,7 @@ class KindCluster:
         with _binaries_as_failures(), locked(cache_folder("kind")):
             daemon.ensure(self._report)
             with self._timed("node image"):
-                image = nodeimage.choose(self._report)
+                image = nodeimage.choose(self._image_in_use(), self._report)
             settings = self._settings(image)
             configuration = kind_configuration(settings)
             digest = settings_digest(configuration, image.identity)
@@ -140,6 +140,10 @@ class KindCluster:
         """State of each node's container by name."""
         listed = docker("ps", "-a", "--filter", f"label=io.x-k8s.kind.cluster={CLUSTER}", "--format", "{{.Names}} {{.State}}")
         return dict(line.split() for line in listed.splitlines())
+
+    def _image_in_use(self) -> str | None:
+        container = inspect("container", NODES[0])
+        return str(container["Config"]["Image"]) if container else None
 
     def _require(self) -> None:
         missing = [name for name in NODES if self._containers().get(name) != "running"]

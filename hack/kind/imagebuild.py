@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -88,7 +89,9 @@ def build(tag: str, report: Report) -> str:
         clock.mark("programs")
         debs = cache_folder("debs")
         debs.mkdir(parents=True, exist_ok=True)
-        run_lines(["bash", str(SCRIPT), str(work / "root"), str(files), str(programs), _mirror(), str(debs)], lambda _: None)
+        # In a mount namespace of its own: what debootstrap mounts is gone with it, however it ends.
+        argv = ["unshare", "--mount", "--propagation", "private", "bash", str(SCRIPT)]
+        run_lines([*argv, str(work / "root"), str(files), str(programs), _mirror(), str(debs)], lambda _: None)
         (work / "root/kind/version").write_text(f"v{KUBE_VERSION}\n")
         clock.mark("Debian")
         _import(work / "root", BASE, [ENTRYPOINT, PATH, "ENV container=docker", "STOPSIGNAL SIGRTMIN+3"])
@@ -108,8 +111,9 @@ def build(tag: str, report: Report) -> str:
 
 
 def _disk() -> Path:
-    """Parent of the work folder: two gigabytes, which a /tmp in memory may not have."""
-    folder = cache_folder("work")
+    """Parent of the work folder, emptied of what an interrupted build left. It takes two gigabytes, which a /tmp in memory may not have."""
+    folder = cache_folder("node-image")
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hack.kind import imagebuild
@@ -15,7 +15,7 @@ from hack.kind.docker import docker, image_labels, inspect
 from hack.kind.failures import KindFailed
 from hack.kube.binaries import KUBE_VERSION, Report
 
-__all__ = ("BUILT", "Choice", "NodeImage", "choose", "decide", "newest_official", "try_privileged")
+__all__ = ("BUILT", "Choice", "NodeImage", "Present", "choose", "decide", "newest_official", "try_privileged")
 
 BUILT = f"grovekeeper-node:v{KUBE_VERSION}"
 OFFICIAL = "kindest/node"
@@ -30,6 +30,7 @@ class Choice(enum.Enum):
     """Where the node image comes from."""
 
     GIVEN = "named by GROVEKEEPER_NODE_IMAGE"
+    IN_USE = "that of the cluster"
     OFFICIAL = "official and present"
     BUILT = "built here before"
     PULL = "pulled if possible, else built"
@@ -44,13 +45,25 @@ class NodeImage:
     has_network: bool
 
 
-def decide(given: str | None, official: str | None, recipe: str | None, wanted_recipe: str) -> Choice:
-    """`official` is the newest official image that is present, `recipe` the digest of what BUILT was built from (None: no such image)."""
-    if given:
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What there is: a name in the environment, the image of a cluster, the newest official image, BUILT. None for what there is not."""
+
+    given: str | None = None
+    in_use: str | None = None
+    official: str | None = None
+    built: str | None = None
+
+
+def decide(present: Present, recipes: Mapping[str, str], wanted_recipe: str) -> Choice:
+    """`recipes` has the digest of what an image was built from, for those that were built here."""
+    if present.given:
         return Choice.GIVEN
-    if official is not None:
+    if present.in_use is not None and recipes.get(present.in_use, wanted_recipe) == wanted_recipe:
+        return Choice.IN_USE
+    if present.official is not None:
         return Choice.OFFICIAL
-    return Choice.BUILT if recipe == wanted_recipe else Choice.PULL
+    return Choice.BUILT if present.built is not None and recipes.get(present.built) == wanted_recipe else Choice.PULL
 
 
 def newest_official(images: Iterable[str]) -> str | None:
@@ -60,27 +73,24 @@ def newest_official(images: Iterable[str]) -> str | None:
     return max(found)[1] if found else None
 
 
-def choose(report: Report) -> NodeImage:
-    """Have the image in the Docker daemon. Raises KindFailed, BinariesMissing."""
-    given = os.environ.get("GROVEKEEPER_NODE_IMAGE")
-    official = newest_official(docker("images", "--format", "{{.Repository}}:{{.Tag}}", OFFICIAL).split())
-    built = inspect("image", BUILT)
-    wanted = imagebuild.recipe_digest()
-    choice = decide(given, official, image_labels(built).get(imagebuild.RECIPE_LABEL) if built else None, wanted)
-    if choice is Choice.GIVEN and given:
-        name = _given(given, report)
-    elif choice is Choice.OFFICIAL and official:
-        name = official
-    elif choice is Choice.BUILT:
-        name = BUILT
-    else:
-        name = _pull_official(report) or imagebuild.build(BUILT, report)
-    found = inspect("image", name)
-    if found is None:
+def choose(in_use: str | None, report: Report) -> NodeImage:
+    """Have the image in the Docker daemon; `in_use` is that of a cluster that exists. Raises KindFailed, BinariesMissing."""
+    found = {name: image for name in (in_use, BUILT) if name and (image := inspect("image", name)) is not None}
+    present = Present(
+        given=os.environ.get("GROVEKEEPER_NODE_IMAGE"),
+        in_use=in_use if in_use in found else None,
+        official=newest_official(docker("images", "--format", "{{.Repository}}:{{.Tag}}", OFFICIAL).split()),
+        built=BUILT if BUILT in found else None,
+    )
+    recipes = {name: label for name, image in found.items() if (label := image_labels(image).get(imagebuild.RECIPE_LABEL)) is not None}
+    choice = decide(present, recipes, imagebuild.recipe_digest())
+    name = _have(choice, present, report)
+    image = inspect("image", name)
+    if image is None:
         raise KindFailed(f"the node image {name} has vanished from the Docker daemon")
-    has_network = imagebuild.RECIPE_LABEL not in image_labels(found) and _brings_network(name)
+    has_network = imagebuild.RECIPE_LABEL not in image_labels(image) and _brings_network(name)
     report(f"node image {name}, {choice.value}")
-    return NodeImage(name, str(found["Id"]), has_network)
+    return NodeImage(name, str(image["Id"]), has_network)
 
 
 def try_privileged(image: NodeImage) -> None:
@@ -92,6 +102,18 @@ def try_privileged(image: NodeImage) -> None:
             "the Docker daemon cannot start privileged containers, which the nodes of a kind cluster are. Use one that can, or stop it and "
             f"run this as root: a daemon that asks for no more than this machine grants is then started.\n{error}"
         ) from error
+
+
+def _have(choice: Choice, present: Present, report: Report) -> str:
+    named = {
+        Choice.GIVEN: present.given,
+        Choice.IN_USE: present.in_use,
+        Choice.OFFICIAL: present.official,
+        Choice.BUILT: present.built,
+    }.get(choice)
+    if named is None:
+        return _pull_official(report) or imagebuild.build(BUILT, report)
+    return _given(named, report) if choice is Choice.GIVEN else named
 
 
 def _given(name: str, report: Report) -> str:
