@@ -5,7 +5,9 @@ import sys
 import time
 
 from hack.kind.cluster import KindCluster
-from hack.kind.failures import KindFailed
+from hack.kind.failures import KindFailed, MachineUnfit
+
+UNFIT = 3
 
 
 def say(line: str) -> None:
@@ -14,7 +16,7 @@ def say(line: str) -> None:
 
 
 def main() -> int:
-    """Exit code: 0 fine, 1 failed or not whole, 2 wrong arguments, 130 interrupted."""
+    """Exit code: 0 fine, 1 failed or not whole, 2 wrong arguments, 3 not possible on this machine, 130 interrupted."""
     options = _parser().parse_args()
     cluster = KindCluster(report=say)
     began = time.monotonic()
@@ -32,7 +34,7 @@ def main() -> int:
             say(f"loaded {options.image} in {time.monotonic() - began:.1f} s")
     except KindFailed as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return UNFIT if isinstance(error, MachineUnfit) else 1
     except KeyboardInterrupt:
         print("interrupted; `up` or `down` tidies", file=sys.stderr)
         return 130

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from hack.kind.docker import answers, docker
-from hack.kind.failures import KindFailed
+from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kind.host import withheld_here
 from hack.kube.binaries import BinariesMissing, Report, cache_folder, run_lines
 from hack.kube.process import Lifetime, Process
 
-__all__ = ("answers", "ensure", "install", "stop_own")
+__all__ = ("answers", "ensure", "install", "obstacle", "stop_own")
 
 RUNTIME = Path("/run/grovekeeper-docker")
 """Sockets and the like of the daemon that is started here; a restart of the machine clears it."""
@@ -22,17 +22,31 @@ START_S = 60.0
 
 
 def ensure(report: Report) -> None:
-    """Have a daemon that answers. Raises KindFailed, which says what to do."""
+    """Have a daemon that answers. Raises KindFailed."""
     if answers():
         return
-    if (obstacle := _obstacle(os.environ.get("DOCKER_HOST"), os.geteuid(), shutil.which("apt-get"))) is not None:
-        raise KindFailed(obstacle)
+    if (why := obstacle(os.environ.get("DOCKER_HOST"), os.geteuid(), shutil.which("apt-get"))) is not None:
+        raise MachineUnfit(why)
     began = time.monotonic()
     install(NEEDED, report)
     # The package may have started a daemon of its own.
     if not answers():
         _start(report)
     report(f"Docker daemon: {time.monotonic() - began:.1f} s")
+
+
+def obstacle(host: str | None, user: int, apt: str | None) -> str | None:
+    """Why no daemon can be started here, and what to do; None if one can."""
+    if host:
+        return f"no Docker daemon answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST"
+    if user != 0:
+        return (
+            "no Docker daemon answers to this user: start Docker, or let the user use it (sudo usermod -aG docker $USER, then log in "
+            "again); as root on Debian it would be installed and started by this command"
+        )
+    if apt is None:
+        return "no Docker daemon answers, and without apt-get it cannot be installed here: install Docker and start it"
+    return None
 
 
 def install(programs: dict[str, str], report: Report) -> None:
@@ -63,20 +77,6 @@ def stop_own(report: Report) -> None:
         return
     process.stop(30.0)
     report("stopped the Docker daemon")
-
-
-def _obstacle(host: str | None, user: int, apt: str | None) -> str | None:
-    """Why no daemon can be started here, and what to do; None if one can."""
-    if host:
-        return f"no Docker daemon answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST"
-    if user != 0:
-        return (
-            "no Docker daemon answers to this user: start Docker, or let the user use it (sudo usermod -aG docker $USER, then log in "
-            "again); as root on Debian it would be installed and started by this command"
-        )
-    if apt is None:
-        return "no Docker daemon answers, and without apt-get it cannot be installed here: install Docker and start it"
-    return None
 
 
 def _process() -> Process:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hack.kind import daemon
 from hack.kind.docker import docker
-from hack.kind.failures import KindFailed
+from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kube.binaries import KUBE_VERSION, Report, cache_folder, find_binaries, find_kube, find_program, run_lines
 from hack.kube.programs import KIND_MODULE, NODE_PROGRAMS, PROGRAMS, go_module
 
@@ -73,7 +73,7 @@ def mirror(os_release: str, sources: Iterable[str]) -> str:
 def build(tag: str, report: Report) -> str:
     """Build under this tag; the tag. Raises KindFailed, BinariesMissing."""
     if os.geteuid() != 0:
-        raise KindFailed(
+        raise MachineUnfit(
             "the official node image cannot be pulled, and building one needs root: name one that is present with GROVEKEEPER_NODE_IMAGE, "
             "or run this as root"
         )

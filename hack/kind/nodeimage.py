@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hack.kind import imagebuild
 from hack.kind.docker import docker, image_labels, inspect
-from hack.kind.failures import KindFailed
+from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kube.binaries import KUBE_VERSION, Report
 
 __all__ = ("BUILT", "Choice", "NodeImage", "Present", "choose", "decide", "newest_official", "try_privileged")
@@ -94,11 +94,11 @@ def choose(in_use: str | None, report: Report) -> NodeImage:
 
 
 def try_privileged(image: NodeImage) -> None:
-    """Raises KindFailed where the daemon may start no privileged containers, which nodes are."""
+    """Raises MachineUnfit where the daemon may start no privileged containers, which nodes are."""
     try:
         docker("run", "--rm", "--privileged", "--entrypoint", "true", image.name)
     except KindFailed as error:
-        raise KindFailed(
+        raise MachineUnfit(
             "the Docker daemon cannot start privileged containers, which the nodes of a kind cluster are. Use one that can, or stop it and "
             f"run this as root: a daemon that asks for no more than this machine grants is then started.\n{error}"
         ) from error
