@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from cli.version import version_line
+
 __all__ = ("COMMANDS", "main", "parser")
 
 COMMANDS = ("controllers", "scheduler", "install", "render", "get", "sim", "initc", "demo")
@@ -18,10 +20,18 @@ def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         prog="grovekeeper",
         description="Grove-compatible controllers and a gang scheduler for LLM inference on Kubernetes.",
     )
+    out.add_argument("--version", action="version", version=version_line(), help="show the version and, in an image, its commit")
     commands = out.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in names:
         import_module(f"cli.{name}").add_parser(commands)
     return out
+
+
+def _needed(given: Sequence[str]) -> Sequence[str]:
+    """The commands whose modules these arguments are about."""
+    if given[:1] == ["--version"]:
+        return ()
+    return given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given and given[0].partition("=")[0] in ("--podcliques", "-p"):
         given.insert(0, "initc")  # the controllers give the init container arguments only, as Grove does
     try:
-        options = parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS).parse_args(given)
+        options = parser(_needed(given)).parse_args(given)
         return int(options.run(options))
     except BrokenPipeError:
         sys.stderr.close()

@@ -20,6 +20,8 @@ NEEDLESS_FOLDERS = frozenset({"tests", "include"})
 """Suites of the packages and headers for compilers; nothing imports them."""
 NEEDLESS_SUFFIXES = frozenset({".a", ".c", ".cc", ".cpp", ".h", ".hpp", ".lib", ".pxd", ".pxi", ".pyi", ".pyx"})
 """What only compilers and type checkers read."""
+UNUSED = frozenset({"pandas"})
+"""Required by a package only for parts that nothing here imports: OR-Tools' series of variables (see scheduler/cpsat.py)."""
 PROGRAM = """#!{python} -Iu
 import sys
 
@@ -73,13 +75,13 @@ def canonical(name: str) -> str:
 
 
 def closure(wanted: Iterable[str], found: Iterable[Distribution]) -> set[str]:
-    """The names wanted and what they require without extras."""
+    """The names wanted and what they require without extras, less what is UNUSED and only that requires."""
     requires = {canonical(d.metadata["Name"]): d.requires or [] for d in found}
     reached: set[str] = set()
     todo = list(wanted)
     while todo:
         name = todo.pop()
-        if name in reached or name not in requires:
+        if name in reached or name in UNUSED or name not in requires:
             continue
         reached.add(name)
         plain = (r for r in requires[name] if "extra ==" not in r)
@@ -88,7 +90,7 @@ def closure(wanted: Iterable[str], found: Iterable[Distribution]) -> set[str]:
 
 
 def _drop_unneeded(site: Path, direct: set[str]) -> None:
-    """Takes out what is in the lock only to build: setuptools, wheel and what these require."""
+    """Takes out what is in the lock only to build (setuptools, wheel and what these require) and what is UNUSED."""
     found = list(distributions(path=[str(site)]))
     needed = closure(direct, found)
     for distribution in found:

@@ -77,6 +77,6 @@ def _download(locks: Sequence[Path], tags: Sequence[str], folder: Path, report: 
             run_lines(command, report)
         except ImageError as error:
             raise ImageError(
-                f"{error}\nNot every package of {lock} could be had as a wheel for {tags[-1]} and Python {PYTHON}: is the registry reached? "
-                "If a release has no such wheel, lock another one (make lock)."
+                f"{error}\nNot every package of {lock} could be had as a wheel for {tags[-1]} and Python {PYTHON}: "
+                "is the registry reached? If a release has no such wheel, lock another one (make lock)."
             ) from error
