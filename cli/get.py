@@ -16,6 +16,7 @@ from api.plan import Key
 from api.podgang import PodGang
 from api.schemaerrors import errors_from_pydantic
 from cli.forest import Forest, lines
+from controllers.runtime.advice import INSTALL
 from controllers.runtime.credentials import load_credentials
 from controllers.runtime.errors import ApiError, Forbidden, NotFound, TransportError
 from controllers.runtime.transport import Transport
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         forest = anyio.run(_read, options)
     except NotFound as error:
-        sys.stderr.write(f"error: {error}\nThe custom resources are not installed: kubectl apply --server-side -f manifests/crds\n")
+        sys.stderr.write(f"error: {error}\nThe custom resources are not installed: {INSTALL}\n")
         return UNREACHABLE
     except (ApiError, TransportError) as error:
         sys.stderr.write(f"error: {error}\n")

@@ -1,7 +1,9 @@
 """What the long-running commands share: options, and a process made of them."""
 
 import argparse
+import contextlib
 import logging
+import os
 import random
 import signal
 import sys
@@ -21,12 +23,15 @@ from controllers.runtime.leader import identity
 from controllers.runtime.manager import Listen
 from controllers.runtime.observability import configure_logging
 
-__all__ = ("add_options", "lease_of", "run_process")
+__all__ = ("INVALID", "add_options", "fail", "lease_of", "listen_on", "run_process")
 
 _LOG = logging.getLogger(__name__)
 
 INVALID, UNREACHABLE = 4, 5
 MAX_PORT = 65535
+TERMINATION_LOG = Path("/dev/termination-log")
+"""Where a pod says why its container ended: kubectl describe shows it. Not there outside of pods."""
+TERMINATION_LIMIT = 2048
 
 
 def add_options(parser: argparse.ArgumentParser, bind: str, lease: str) -> None:
@@ -47,36 +52,49 @@ def run_process(options: argparse.Namespace, component: str, build: Callable[[Ru
     """Runs until stopped. Exit codes: 0 stopped in order, 1 crashed, 3 lost the lease, 4 invalid configuration, 5 no credentials."""
     try:
         config = load_configuration(options.config)
-        listen = _listen(options.bind)
+        listen = listen_on(options.bind)
     except (ConfigurationError, ValueError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return INVALID
+        return fail(INVALID, str(error))
     configure_logging(config.log_level, config.log_format)
     if keys := without_effect(config):
         _LOG.warning("configuration keys without effect", extra={"keys": keys})
     try:
-        return anyio.run(_run, options, component, build, config, listen)
+        code, reason = anyio.run(_run, options, component, build, config, listen)
     except CredentialsError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return UNREACHABLE
+        return fail(UNREACHABLE, str(error))
+    return fail(code, reason) if code else code
 
 
-def _listen(text: str) -> Listen:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= MAX_PORT):
+def fail(code: int, reason: str) -> int:
+    """Says why the process ends, last of all, in plain text and where a pod's status shows it. Returns the exit code."""
+    sys.stderr.write(f"error: {reason}\n")
+    with contextlib.suppress(OSError):
+        # Never created: outside of a pod there is nobody to read it.
+        handle = os.open(TERMINATION_LOG, os.O_WRONLY | os.O_TRUNC)
+        with open(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"{reason[:TERMINATION_LIMIT]}\n")
+    return code
+
+
+def listen_on(text: str) -> Listen:
+    """The address in HOST:PORT, an IPv6 address in brackets. Raises ValueError."""
+    given, _, port = text.rpartition(":")
+    host = given[1:-1] if given.startswith("[") and given.endswith("]") else given
+    if not host or (":" in host and host == given) or not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= MAX_PORT):
         raise ValueError(f"--bind {text}: expected HOST:PORT, for example 127.0.0.1:8080")
-    return Listen(host.strip("[]"), int(port))
+    return Listen(host, int(port))
 
 
 async def _run(
     options: argparse.Namespace, component: str, build: Callable[[Runtime], None], config: OperatorConfiguration, listen: Listen
-) -> int:
+) -> tuple[int, str]:
+    """Exit code, and why if not in order."""
     credentials, rng = load_credentials(options.kubeconfig, options.context), random.Random()  # noqa: S311 - jitter and ids, no secrets
     world = World(credentials, SystemClock(), rng, listen=listen, signals=(signal.SIGTERM, signal.SIGINT))
     candidacy = Candidacy(lease_of(options, config, credentials.namespace), identity(rng)) if options.leader_elect else None
     async with runtime(component, config, world, candidacy) as process:
         build(process)
-        return await process.manager.run()
+        return await process.manager.run(), process.manager.reason
 
 
 def lease_of(options: argparse.Namespace, config: OperatorConfiguration, namespace: str) -> Key:

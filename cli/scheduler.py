@@ -1,13 +1,12 @@
 """`grovekeeper scheduler`: the gang scheduler."""
 
 import argparse
-import sys
 from typing import Any
 
 from api.operatorconfig import DEFAULT_SCHEDULER
 from api.plan import Key
 from cli.configuration import ConfigurationError, load_configuration
-from cli.process import INVALID, add_options, run_process
+from cli.process import INVALID, add_options, fail, run_process
 from controllers.runtime.assembly import Runtime
 from controllers.runtime.workqueue import WorkQueue
 from scheduler.binder import ECHO_DELAY_S, Binder, BinderController, binder_watches
@@ -40,11 +39,11 @@ def run(options: argparse.Namespace) -> int:
     except ConfigurationError:
         names = ()  # run_process tells
     if DEFAULT_SCHEDULER in names and not options.serve_default_scheduler:
-        sys.stderr.write(
-            f"error: grovekeeper.schedulerNames lists {DEFAULT_SCHEDULER}, whose pods kube-scheduler binds. Remove it, "
-            "or pass --serve-default-scheduler if no kube-scheduler runs in this cluster.\n"
+        return fail(
+            INVALID,
+            f"grovekeeper.schedulerNames lists {DEFAULT_SCHEDULER}, whose pods kube-scheduler binds. Remove it, "
+            "or pass --serve-default-scheduler if no kube-scheduler runs in this cluster.",
         )
-        return INVALID
     return run_process(options, "scheduler", build)
 
 

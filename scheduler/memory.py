@@ -52,6 +52,8 @@ class Memory:
     def refused(self, outcome: Outcome, now: float) -> float:
         """A plan was not carried out. The gang sits out, so that it does not come first in every round; returns for how long."""
         first_s, longest_s = BACKOFF_S
+        if outcome.result == "blocked" and outcome.after_s > 0.0:
+            longest_s = min(longest_s, outcome.after_s)  # where a right is missing it is asked again soon
         delay_s = outcome.after_s if outcome.result == "after" else min(longest_s, first_s * 2.0 ** min(self.refusals, 10))
         self.retry_at = now + delay_s
         if outcome.result != "conflict" or self.refusals:

@@ -22,6 +22,7 @@ from controllers.runtime.leader import LeaderElector, Timing
 from controllers.runtime.manager import Listen, Manager, informer_factory
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.transport import Transport
+from controllers.runtime.troubles import Troubles
 from controllers.runtime.wire import Wire
 
 __all__ = ("Candidacy", "Offload", "Runtime", "Unreadable", "World", "in_thread", "runtime")
@@ -84,10 +85,10 @@ async def runtime(component: str, config: OperatorConfiguration, world: World, c
     fence = OpenFence()
     if candidacy is not None:
         fence = LeaseFence(clock, lease_duration_s=timing.duration_s, request_budget_s=WRITE_BUDGET.total_seconds())
-    client = metrics.transport(world.credentials.server)
+    client, troubles = metrics.transport(world.credentials.server), Troubles(world.credentials.server, clock)
     async with contextlib.AsyncExitStack() as stack:
         transport = await stack.enter_async_context(
-            Transport(world.credentials, fence=fence, metrics=client, user_agent=name, wire=world.wire)
+            Transport(world.credentials, fence=fence, metrics=client, user_agent=name, refused=troubles.refused, wire=world.wire)
         )
         elector = None
         if candidacy is not None and isinstance(fence, LeaseFence):
@@ -101,11 +102,23 @@ async def runtime(component: str, config: OperatorConfiguration, world: World, c
                 holder=candidacy.holder,
                 timing=timing,
                 metrics=metrics,
+                told=troubles.tell,
             )
         recorder = EventRecorder(transport, name, clock, metrics)
         unreadable = Unreadable(recorder)
-        informers = informer_factory(transport, metrics, rng, unreadable.tell)
-        manager = Manager(transport, informers, recorder, clock, rng, metrics, elector=elector, listen=world.listen, signals=world.signals)
+        informers = informer_factory(transport, metrics, rng, unreadable.tell, troubles.tell)
+        manager = Manager(
+            transport,
+            informers,
+            recorder,
+            clock,
+            rng,
+            metrics,
+            elector=elector,
+            listen=world.listen,
+            troubles=troubles,
+            signals=world.signals,
+        )
         manager.on_term(unreadable.begin)
         yield Runtime(manager, transport, recorder, metrics, clock, rng, config, world.offload)
 

@@ -13,6 +13,7 @@ __all__ = (
     "ApiError",
     "BadRequest",
     "Conflict",
+    "Distrusted",
     "FieldCause",
     "Forbidden",
     "Gone",
@@ -114,7 +115,18 @@ class ServerBusy(ApiError):
 
 
 class TransportError(Exception):
-    """The request was certainly not executed (refused connection, DNS, TLS), or it was a read that got no complete answer."""
+    """The request was certainly not executed (refused connection, DNS, TLS), or it was a read that got no complete answer.
+
+    cause: why, for people, without the request; the whole text where nothing shorter is known.
+    """
+
+    def __init__(self, text: str = "", cause: str = "") -> None:
+        super().__init__(text)
+        self.cause = cause or text
+
+
+class Distrusted(TransportError):
+    """No connection, because TLS failed: the server's certificate is not what the credentials' CA vouches for."""
 
 
 class StreamIdle(TransportError):

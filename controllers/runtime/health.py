@@ -14,7 +14,7 @@ __all__ = ("HealthServer",)
 class HealthServer:
     """An async context manager that listens on `host`:`port`. Port 0 takes a free one, see `port`.
 
-    `unready` names what is not ready yet; ready when it names nothing.
+    `unready` says line by line why the process is not ready; ready when it says nothing.
     """
 
     def __init__(self, metrics: Metrics, unready: Callable[[], Sequence[str]], *, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -49,7 +49,7 @@ class HealthServer:
     async def _readyz(self, request: web.Request) -> web.Response:
         missing = self._unready()
         if missing:
-            return web.Response(text="".join(f"not synced: {name}\n" for name in missing), status=503)
+            return web.Response(text="".join(f"{line}\n" for line in missing), status=503)
         return web.Response(text="ok\n")
 
     async def _metricz(self, request: web.Request) -> web.Response:

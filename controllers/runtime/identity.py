@@ -215,7 +215,7 @@ class Credentials:
         self._lock = asyncio.Lock()
         self._identity: Identity | None = None
         self._material: tuple[bytes, bytes, bytes] | None = None
-        self._check_at = 0.0
+        self._check_at = self._read_at = 0.0
         self._refreshed_at = float("-inf")
         if trust.insecure:
             log.warning("certificates of the API server are not verified", extra={"server": self.server})
@@ -248,6 +248,10 @@ class Credentials:
             self._refreshed_at = now
             return True
 
+    def doubt(self) -> None:
+        """A server's certificate was refused: files are read again soon, because a CA is replaced as well as a token."""
+        self._check_at = min(self._check_at, self._read_at + REFRESH_PAUSE_S)
+
     async def _reload(self) -> None:
         try:
             await self._load(renew=False)
@@ -255,7 +259,8 @@ class Credentials:
             if self._identity is None:
                 raise
             # Rotation may be under way (a file just being replaced): what we have may still be good for a while.
-            self._check_at = anyio.current_time() + REFRESH_PAUSE_S
+            self._read_at = anyio.current_time()
+            self._check_at = self._read_at + REFRESH_PAUSE_S
             log.warning("cannot re-read credentials", extra={"server": self.server, "error": str(error)})
 
     async def _load(self, *, renew: bool) -> None:
@@ -271,4 +276,5 @@ class Credentials:
         headers = {"Authorization": proof.authorization} if proof.authorization else {}
         generation = (0 if old is None else old.generation) + (1 if renew else 0)
         self._identity = Identity(headers, context, self._trust.server_name or None, generation)
-        self._check_at = anyio.current_time() + min(CHECK_EVERY_S, proof.valid_s or CHECK_EVERY_S)
+        self._read_at = anyio.current_time()
+        self._check_at = self._read_at + min(CHECK_EVERY_S, proof.valid_s or CHECK_EVERY_S)

@@ -9,7 +9,7 @@ import msgspec
 
 from api.plan import Index, Key, Object
 from controllers.runtime.errors import NotFound
-from controllers.runtime.reflector import INACTIVITY_S, Reflector, ReflectorMetrics, Unreadable
+from controllers.runtime.reflector import INACTIVITY_S, Reflector, ReflectorMetrics, Told, Unreadable
 from controllers.runtime.representation import accept_for
 from controllers.runtime.store import Store, version
 from controllers.runtime.transport import Transport
@@ -26,7 +26,7 @@ class _Items(msgspec.Struct):
 class Informer(Generic[T]):
     """Caches the objects of `model` in one namespace ("" is all of them) that match the selectors.
 
-    `run` has to be running for anything else to happen. `rng`, `sleep`, `inactivity_s` and `unreadable` are those of the reflector.
+    `run` has to be running for anything else to happen. `rng`, `sleep`, `inactivity_s`, `unreadable` and `told` are those of the reflector.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Informer(Generic[T]):
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         inactivity_s: float = INACTIVITY_S,
         unreadable: Unreadable | None = None,
+        told: Told | None = None,
     ) -> None:
         self.model = model
         self.store: Store[T] = Store(model, indexes)
@@ -60,6 +61,7 @@ class Informer(Generic[T]):
             sleep=sleep,
             inactivity_s=inactivity_s,
             unreadable=unreadable,
+            told=told,
         )
 
     @property

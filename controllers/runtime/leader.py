@@ -58,7 +58,8 @@ class _Seen:
 class LeaderElector:
     """Competes for the lease `namespace/name` as `holder`.
 
-    `transport` is used for the lease only and has no fence, so that a busy client or a closed fence does not stop renewals.
+    `transport` is used for the lease only and has no fence, so that a busy client or a closed fence does not stop renewals. `told` hears of
+    what keeps the lease from being read and written, and of the end of that (None); without it the log does.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class LeaderElector:
         holder: str,
         timing: Timing | None = None,
         metrics: Metrics | None = None,
+        told: Callable[[str, Exception | None], None] | None = None,
     ) -> None:
         self._transport = transport
         self._fence = fence
@@ -83,6 +85,7 @@ class LeaderElector:
         self._holder = holder
         self._timing = timing or Timing()
         self._metrics = metrics
+        self._told = told
         self._seen: _Seen | None = None
         self._epoch = 0
         self._renew_started = 0.0
@@ -130,12 +133,19 @@ class LeaderElector:
 
     async def _acquire(self, stop: anyio.Event) -> bool:
         while not stop.is_set():
-            with anyio.move_on_after(self._timing.retry_s):
-                if await self._attempt():
-                    return True
-            with anyio.move_on_after(self._timing.retry_s * (1 + self._rng.random() * _JITTER)):
+            if await self._bounded_attempt(self._timing.retry_s):
+                return True
+            with anyio.move_on_after(self._pause_s()):
                 await stop.wait()
         return False
+
+    def _pause_s(self) -> float:
+        """Until the next look at the lease of somebody else: no later than its end."""
+        pause_s = self._timing.retry_s * (1 + self._rng.random() * _JITTER)
+        if self._seen is None:
+            return pause_s
+        left_s = self._expires_at(self._seen) - self._clock.monotonic()
+        return min(pause_s, left_s) if left_s > 0.0 else pause_s
 
     async def _keep(self) -> str:
         """Renews until that has failed for too long or the lease is somebody else's; returns why."""
@@ -144,14 +154,26 @@ class LeaderElector:
             left_s = self._left_s()
             if left_s <= 0:
                 return "not renewed in time"
-            with anyio.move_on_after(min(self._timing.retry_s, left_s)):
-                if not await self._attempt():
-                    holder = self._seen.lease.spec.holder_identity if self._seen is not None else None
-                    if holder != self._holder:
-                        return "the lease was taken or deleted"
+            if await self._bounded_attempt(min(self._timing.retry_s, left_s)) is False:
+                holder = self._seen.lease.spec.holder_identity if self._seen is not None else None
+                if holder != self._holder:
+                    return "the lease was taken or deleted"
 
     def _left_s(self) -> float:
         return self._renew_started + self._timing.renew_deadline_s - self._clock.monotonic()
+
+    async def _bounded_attempt(self, limit_s: float) -> bool | None:
+        """An attempt that ends in time; None when there was no answer by then."""
+        with anyio.move_on_after(limit_s):
+            return await self._attempt()
+        self._tell(TransportError(f"lease {self._namespace}/{self._name}: no answer within {limit_s:.1f} s", "no answer in time"))
+        return None
+
+    def _tell(self, error: ApiError | TransportError | None) -> None:
+        if self._told is not None:
+            self._told(f"lease {self._namespace}/{self._name}", error)
+        elif error is not None:
+            _LOG.warning("lease request failed", extra={"lease": self._name, "error": str(error)})
 
     async def _attempt(self) -> bool:
         """One try to take or renew the lease; False when it failed or somebody else holds it.
@@ -162,13 +184,16 @@ class LeaderElector:
         try:
             held = await self._read()
             if not self._may_take(held):
+                self._tell(None)
                 return False
             await self._write(held)
         except (Conflict, AlreadyExists):
+            self._tell(None)
             return False
         except (ApiError, TransportError) as error:
-            _LOG.warning("lease request failed", extra={"lease": self._name, "error": str(error)})
+            self._tell(error)
             return False
+        self._tell(None)
         self._renew_started = started
         self._fence.renewed(started, self._epoch)
         return True
@@ -182,8 +207,11 @@ class LeaderElector:
             return True
         if self._is_leading:
             return False
-        duration_s = float(held.spec.lease_duration_seconds or self._timing.duration_s)
-        return not holder or self._clock.monotonic() >= self._seen.since + duration_s
+        return not holder or self._clock.monotonic() >= self._expires_at(self._seen)
+
+    def _expires_at(self, seen: _Seen) -> float:
+        """When a lease that does not change may be taken (monotonic)."""
+        return seen.since + float(seen.lease.spec.lease_duration_seconds or self._timing.duration_s)
 
     async def _read(self) -> Lease | None:
         try:

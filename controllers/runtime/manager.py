@@ -26,8 +26,9 @@ from controllers.runtime.informer import Informer
 from controllers.runtime.leader import LeaderElector, LeadershipLost
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.observability import log_context
-from controllers.runtime.reflector import Unreadable
+from controllers.runtime.reflector import Told, Unreadable
 from controllers.runtime.transport import Transport
+from controllers.runtime.troubles import Troubles
 from controllers.runtime.view import Caches
 from controllers.runtime.workqueue import ECHO, WorkQueue
 
@@ -37,7 +38,7 @@ EXIT_STOPPED = 0
 EXIT_CRASHED = 1
 EXIT_LOST = 3
 _LAST_EVENTS_S = 2.0
-_WAITING_REPORT_S = 30.0
+_WAITING_REPORT_S = (30.0, 1800.0)
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
@@ -51,12 +52,23 @@ class InformerFactory(Protocol):
     ) -> Informer[T]: ...
 
 
-def informer_factory(transport: Transport, metrics: Metrics, rng: Random, unreadable: Unreadable | None = None) -> InformerFactory:
-    """Informers on an API server. `unreadable`: told of objects that their model refuses."""
+def informer_factory(
+    transport: Transport, metrics: Metrics, rng: Random, unreadable: Unreadable | None = None, told: Told | None = None
+) -> InformerFactory:
+    """Informers on an API server. `unreadable`: told of objects that their model refuses. `told`: of resources that cannot be read."""
 
     def make(model: type[T], namespace: str, label_selector: str, field_selector: str, indexes: tuple[Index, ...], /) -> Informer[T]:
         return Informer(
-            transport, model, namespace, label_selector, field_selector, indexes, metrics=metrics, rng=rng, unreadable=unreadable
+            transport,
+            model,
+            namespace,
+            label_selector,
+            field_selector,
+            indexes,
+            metrics=metrics,
+            rng=rng,
+            unreadable=unreadable,
+            told=told,
         )
 
     return make
@@ -105,7 +117,8 @@ class _Member:
 class Manager:
     """See the module. Controllers are added before `run`. `transport` writes, so it has the fence; `elector` None runs without election.
 
-    `signals`: those that stop the process; none where somebody else owns them (tests, simulation).
+    `troubles`: what informers and elector tell of. `signals`: those that stop the process; none where somebody else owns them (tests,
+    simulation).
     """
 
     def __init__(
@@ -119,10 +132,13 @@ class Manager:
         *,
         elector: LeaderElector | None = None,
         listen: Listen | None = None,
+        troubles: Troubles | None = None,
         drain_s: float = 20.0,
         signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
     ) -> None:
         self.caches = Caches()
+        self.reason = ""
+        """After `run`: why the process ended, if not in order."""
         self._transport = transport
         self._make_informer = make_informer
         self._recorder = recorder
@@ -131,6 +147,7 @@ class Manager:
         self._metrics = metrics
         self._elector = elector
         self._listen = listen
+        self._troubles = troubles or Troubles("", clock)
         self._drain_s = drain_s
         self._signals = signals
         self._watches: dict[type[Any], Watch[Any]] = {}
@@ -193,6 +210,11 @@ class Manager:
         """Resources whose caches are not complete yet."""
         return [informer.model.KIND.resource for informer in self.caches.informers if not informer.has_synced]
 
+    @property
+    def unready(self) -> list[str]:
+        """Why this process could not do its work now, line by line; nothing when it could, as leader or follower."""
+        return [*(f"not synced: {resource}" for resource in self.unsynced), *self._troubles.lasting()]
+
     async def run(self) -> int:
         """Blocks until the process has to end and returns its exit code; why is logged."""
         code = EXIT_STOPPED
@@ -200,24 +222,32 @@ class Manager:
             await self._run()
         except* LeadershipLost as group:
             code = EXIT_LOST
-            _LOG.error("leadership lost", extra={"reason": "; ".join(str(e) for e in _leaves(group))})
+            self.reason = "; ".join(("leadership lost", *(str(e) for e in _leaves(group)), *self._troubles.lasting()))
+            _LOG.error("leadership lost", extra={"reason": self.reason})
         except* Exception as group:
             code = EXIT_CRASHED
-            _LOG.critical("crashed", exc_info=group, extra={"reason": "; ".join(f"{type(e).__name__}: {e}" for e in _leaves(group))})
+            self.reason = "; ".join(f"{type(e).__name__}: {e}" for e in _leaves(group))
+            _LOG.critical("crashed", exc_info=group, extra={"reason": self.reason})
         _LOG.info("stopped", extra={"exit_code": code})
         return code
 
     async def _run(self) -> None:
         self._build()
         async with anyio.create_task_group() as tasks:
-            for task in (self._recorder.run, self._report_waiting, *(i.run for i in self.caches.informers), *self._tasks):
+            for task in (
+                self._recorder.run,
+                self._report_waiting,
+                self._troubles.run,
+                *(i.run for i in self.caches.informers),
+                *self._tasks,
+            ):
                 tasks.start_soon(task)
             if self._signals:
                 tasks.start_soon(self._on_signals, tasks.cancel_scope)
             if self._listen is None:
                 await self._elect()
             else:
-                async with HealthServer(self._metrics, lambda: self.unsynced, host=self._listen.host, port=self._listen.port) as server:
+                async with HealthServer(self._metrics, lambda: self.unready, host=self._listen.host, port=self._listen.port) as server:
                     _LOG.info("serving", extra={"host": self._listen.host, "port": server.port})
                     await self._elect()
             tasks.cancel_scope.cancel()
@@ -291,9 +321,11 @@ class Manager:
         return [informer for informer in self.caches.informers if informer.model not in others]
 
     async def _report_waiting(self) -> None:
-        """Says now and then which caches are waited for and how their last try ended, until none is."""
+        """Says at growing intervals which caches are waited for and how their last try ended, until none is."""
+        pause_s, longest_s = _WAITING_REPORT_S
         while self.unsynced:
-            await anyio.sleep(_WAITING_REPORT_S)
+            await anyio.sleep(pause_s)
+            pause_s = min(2 * pause_s, longest_s)
             waiting = {i.model.KIND.resource: i.trouble for i in self.caches.informers if not i.has_synced}
             if waiting:
                 _LOG.warning("waiting for caches", extra={"resources": waiting})

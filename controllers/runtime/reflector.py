@@ -8,7 +8,7 @@ Only what makes that impossible (410, an ERROR event, an unreadable line) leads 
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Generic, Never, Protocol, TypeAlias, TypeVar
+from typing import Generic, Never, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -28,12 +28,13 @@ from controllers.runtime.errors import (
     api_error,
 )
 from controllers.runtime.lines import LineTooLong
+from controllers.runtime.reflectormetrics import NoReflectorMetrics, ReflectorMetrics
 from controllers.runtime.representation import accept_for
 from controllers.runtime.store import EventType, Store, version
 from controllers.runtime.transport import Transport
 from controllers.runtime.watchevents import EVENTS, INITIAL_END, LISTS, PARTIALS, UNDECODABLE, Meta, describe_decode_error
 
-__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Unreadable")
+__all__ = ("NoReflectorMetrics", "Reflector", "ReflectorMetrics", "Told", "Unreadable")
 
 log = logging.getLogger(__name__)
 
@@ -54,39 +55,16 @@ HEALTHY_S = 10.0
 """A round that lasted this long starts the backoff anew."""
 REMEMBERED = 1000
 
+LASTING = frozenset(("network", "busy", "denied", "missing"))
+"""Ends of rounds that do not go away by listing anew."""
 OPTIONAL_GROUPS = frozenset({"resource.k8s.io"})
 """Groups that clusters may lack or withhold. While the server says so (404, 403) at the start, their resources count as empty."""
 
 
-class ReflectorMetrics(Protocol):
-    """Where a reflector counts what it meets. `resource` is Kind.resource."""
-
-    def round_ended(self, resource: str, reason: str) -> None:
-        """A round ended. reason: closed, idle, network, busy, denied, missing, refused, expired, error_event, bad_line,
-        long_line or verify (listed anew on purpose)."""
-        ...
-
-    def listed(self, resource: str, objects: int) -> None:
-        """The store was replaced by a complete list of that many objects."""
-        ...
-
-    def skipped(self, resource: str, reason: str) -> None:
-        """Something was left out. reason: undecodable, unknown_event."""
-        ...
-
-
-class NoReflectorMetrics:
-    """Counts nothing."""
-
-    def round_ended(self, resource: str, reason: str) -> None: ...
-
-    def listed(self, resource: str, objects: int) -> None: ...
-
-    def skipped(self, resource: str, reason: str) -> None: ...
-
-
 Unreadable: TypeAlias = Callable[[Ref, str], None]
 """Called with an object that cannot be read, and why."""
+Told: TypeAlias = Callable[[str, Exception | None], None]
+"""Called with Kind.resource and why it cannot be read at present; None once it can."""
 
 
 def _nobody(ref: Ref, why: str) -> None:
@@ -114,7 +92,8 @@ class Reflector(Generic[T]):
 
     `synced` is set once the store is complete for the first time, or known to stay empty (OPTIONAL_GROUPS). `missing` is True while the
     server does not know the resource. `trouble`: how the latest round ended, as in ReflectorMetrics.round_ended.
-    `unreadable` is told once of each object that the model refuses (it was stored before validation existed, say), and why.
+    `unreadable` is told once of each object that the model refuses (it was stored before validation existed, say), and why. `told` hears
+    of what keeps the resource from being read; without it the log does.
     """
 
     def __init__(
@@ -130,6 +109,7 @@ class Reflector(Generic[T]):
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         inactivity_s: float = INACTIVITY_S,
         unreadable: Unreadable | None = None,
+        told: Told | None = None,
     ) -> None:
         self.synced = anyio.Event()
         self.missing = False
@@ -144,6 +124,7 @@ class Reflector(Generic[T]):
         self._sleep = sleep
         self._inactivity_s = inactivity_s
         self._tell_unreadable = unreadable or _nobody
+        self._told = told
         self._began = self._listed_at = float("-inf")
         self._verify_at = float("inf")
         self._round_scope = anyio.CancelScope()
@@ -175,7 +156,7 @@ class Reflector(Generic[T]):
             return 0.0
         if healthy and reason in ("closed", "idle"):
             return self._rng.uniform(0.0, BACKOFF_FIRST_S)
-        limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)
+        limit_s = {"network": UNREACHABLE_LIMIT_S, "missing": MISSING_LIMIT_S, "denied": MISSING_LIMIT_S}.get(reason, BACKOFF_LIMIT_S)
         delay_s = min(BACKOFF_FIRST_S * 2.0 ** min(self._failures, 20) * self._rng.uniform(0.8, 1.2), limit_s)
         self._failures += 1
         if isinstance(error, ApiError) and error.retry_after_s:
@@ -183,8 +164,10 @@ class Reflector(Generic[T]):
         # At the first, second, fourth, eighth … failure in a row, so that a long outage fills no log.
         if error is not None and self._failures & (self._failures - 1) == 0 and not (reason == "missing" and self.missing):
             extra = {"resource": self._kind.resource, "reason": reason, "error": str(error), "retry_s": round(delay_s, 2)}
-            log.warning("watch interrupted", extra=extra)
+            log.log(logging.WARNING if not self._told or reason not in LASTING else logging.DEBUG, "watch interrupted", extra=extra)
         self.missing = reason == "missing"
+        if reason in LASTING and self._told and not self._may_do_without(error):
+            self._told(self._kind.resource, error)
         return delay_s
 
     async def renew(self, since: float) -> None:
@@ -247,9 +230,12 @@ class Reflector(Generic[T]):
             return "network", error
         return "closed", None
 
+    def _may_do_without(self, error: Exception | None) -> bool:
+        return self._kind.group in OPTIONAL_GROUPS and isinstance(error, (NotFound, Forbidden))
+
     def _do_without(self, error: ApiError) -> None:
         """Nobody waits for an optional resource that is not served; should that change, its objects come in as usual."""
-        if self._kind.group not in OPTIONAL_GROUPS:
+        if not self._may_do_without(error):
             return
         self._has_listed()
         if not self.synced.is_set():
@@ -266,6 +252,8 @@ class Reflector(Generic[T]):
         accept = accept_for(self._kind.resource)
         async with self._transport.stream(self._path, query=query, accept=accept, inactivity_s=self._inactivity_s) as lines:
             self.missing = False
+            if self._told:
+                self._told(self._kind.resource, None)
             # If this stream ends before its objects are complete, for whatever reason, a list is tried next.
             self._list_next = snapshot is not None
             count = 0

@@ -2,13 +2,27 @@
 
 from api.plan import Bind, Op, Outcome
 from api.reasons import Reason
-from controllers.runtime.errors import AlreadyExists, ApiError, Conflict, Gone, Invalid, NotFound, ServerBusy, TooManyRequests, Unauthorized
+from controllers.runtime.advice import missing_right
+from controllers.runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    ServerBusy,
+    TooManyRequests,
+    Unauthorized,
+)
 
-__all__ = ("UNREACHABLE_S", "outcome_of", "refusal_reason")
+__all__ = ("RIGHT_MISSING_S", "UNREACHABLE_S", "outcome_of", "refusal_reason")
 
 UNREACHABLE_S = 3.0
 """When to try again after a request that never reached the server. It does not grow: an outage is nobody's fault, and all keys have to come
 back soon after it."""
+RIGHT_MISSING_S = 15.0
+"""When to try again what RBAC refuses. It does not grow either: somebody who mends a role waits to see that it works."""
 _FIRST_REFUSAL_S = 60.0
 _LONGEST_REFUSAL_S = 600.0
 
@@ -28,7 +42,8 @@ def refusal_reason(error: ApiError, op: Op) -> Reason:
 def outcome_of(error: ApiError, op: Op, earlier_refusals: int) -> Outcome:
     """The outcome of a plan whose first failed operation is `op`.
 
-    `earlier_refusals`: how often in a row this key has been refused before; the delay grows with it from 60 to 600 seconds.
+    `earlier_refusals`: how often in a row this key has been refused before; the delay grows with it from 60 to 600 seconds, except where
+    a right is missing.
     """
     match error:
         case Conflict() | AlreadyExists():
@@ -40,6 +55,8 @@ def outcome_of(error: ApiError, op: Op, earlier_refusals: int) -> Outcome:
             return Outcome("after", error.retry_after_s, str(error), op)
         case TooManyRequests() | ServerBusy() | NotFound() | Unauthorized() | Gone():
             return Outcome("backoff", error=str(error), failed_op=op)
+        case Forbidden() if (right := missing_right(error)) is not None:
+            return Outcome("blocked", RIGHT_MISSING_S, f"{refusal_reason(error, op)}: {right}", op)
         case _:
             delay_s = min(_LONGEST_REFUSAL_S, _FIRST_REFUSAL_S * 2.0 ** min(earlier_refusals, 16))
             return Outcome("blocked", delay_s, f"{refusal_reason(error, op)}: {error}", op)

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 import anyio
 
-from controllers.runtime.errors import ApiError, ServerBusy, TooManyRequests, TransportError, UnknownOutcome, api_error
+from controllers.runtime.errors import ApiError, Distrusted, ServerBusy, TooManyRequests, TransportError, UnknownOutcome, api_error
 from controllers.runtime.identity import Credentials, Identity
 from controllers.runtime.lines import LineSplitter
 from controllers.runtime.wire import HttpWire, Outgoing, Wire, WireStream
@@ -55,8 +55,8 @@ class NoTransportMetrics:
 class Transport:
     """One API server, one identity, one gate, one limit of concurrent calls. Use as an async context manager.
 
-    connections: calls in flight at a time. `sleep` and `monotonic` drive gate and deadlines. `wire`: HTTP to the credentials' server
-    unless given.
+    connections: calls in flight at a time. `refused` is told of every call that is answered by 403. `sleep` and `monotonic` drive gate and
+    deadlines. `wire`: HTTP to the credentials' server unless given.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Transport:
         metrics: TransportMetrics | None = None,
         user_agent: str = "grovekeeper",
         connections: int = 64,
+        refused: Callable[[ApiError], None] | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         monotonic: Callable[[], float] = anyio.current_time,
         wire: Wire | None = None,
@@ -76,6 +77,7 @@ class Transport:
         self._metrics = metrics or NoTransportMetrics()
         self._user_agent = user_agent
         self._connections = connections
+        self._refused = refused
         self._sleep = sleep
         self._now = monotonic
         self._gate_until = float("-inf")
@@ -148,6 +150,7 @@ class Transport:
                 return answer
             error = api_error(status, answer, retry_after=retry_after, method=method, path=path)
             self._close_gate(error)
+            self._tell_refused(error)
             raise error
         except UnknownOutcome:
             code = "unknown"
@@ -196,7 +199,15 @@ class Transport:
         left_s = deadline - self._now()
         if left_s <= 0:
             raise TransportError(f"{request.method} {request.path}: not sent within the deadline")
-        return await self._wire.send(request, left_s)
+        try:
+            return await self._wire.send(request, left_s)
+        except Distrusted:
+            self.credentials.doubt()
+            raise
+
+    def _tell_refused(self, error: ApiError) -> None:
+        if self._refused is not None and error.status == 403:
+            self._refused(error)
 
     def _close_gate(self, error: ApiError) -> None:
         """A server under load names a pause; it is meant for the client as a whole."""
@@ -233,7 +244,11 @@ class Transport:
                     request = Outgoing("GET", path, query, {"Accept": accept, **identity.headers}, identity)
                     answer = await self._wire.open(request, inactivity_s)
             except TimeoutError as error:
-                raise TransportError(f"GET {path}: not answered within {OPEN_LIMIT_S:.0f} s") from error
+                text = f"not answered within {OPEN_LIMIT_S:.0f} s"
+                raise TransportError(f"GET {path}: {text}", text) from error
+            except Distrusted:
+                self.credentials.doubt()
+                raise
             if answer.status == 200:
                 return answer
             try:

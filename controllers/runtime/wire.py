@@ -4,6 +4,7 @@ Calls and streams have connectors of their own, so that watches never take a cal
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import anyio.lowlevel
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
-from controllers.runtime.errors import StreamIdle, TransportError, UnknownOutcome
+from controllers.runtime.errors import Distrusted, StreamIdle, TransportError, UnknownOutcome
 from controllers.runtime.identity import Identity
 
 __all__ = ("HttpWire", "Outgoing", "Wire", "WireStream")
@@ -105,8 +106,30 @@ class _SendOnce:
 def _failure(method: str, path: str, error: BaseException) -> TransportError:
     """What an aiohttp error means: reads have no outcome, and what failed before a connection stood was not executed."""
     text = f"{method} {path}: {type(error).__name__}: {error}".rstrip(": ")
+    cause = _cause(error)
+    if isinstance(error, aiohttp.ClientSSLError):
+        return Distrusted(text, cause)
     before_send = isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
-    return TransportError(text) if before_send or method == "GET" else UnknownOutcome(text)
+    return TransportError(text, cause) if before_send or method == "GET" else UnknownOutcome(text, cause)
+
+
+def _cause(error: BaseException) -> str:
+    """Why there is no answer, for people."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return f"DNS does not resolve {error.host}: {error.os_error.strerror or error.os_error}"
+        case aiohttp.ClientConnectorCertificateError():
+            why = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+            return f"TLS: its certificate is refused ({why}); does the CA of the credentials belong to this server?"
+        case aiohttp.ClientConnectorSSLError():
+            return f"TLS: {error}"
+        case aiohttp.ClientConnectorError():
+            number = error.os_error.errno
+            return os.strerror(number).lower() if number else str(error.os_error)
+        case aiohttp.ServerTimeoutError() | TimeoutError():
+            return "no answer in time"
+        case _:
+            return f"the connection was cut ({error or type(error).__name__})"
 
 
 class HttpWire:

@@ -235,7 +235,7 @@ def test_get_finds_nothing(
     [
         (errors.TransportError("connection refused"), "error: connection refused\n"),
         (errors.Forbidden(403, "Forbidden", "not allowed"), "not allowed"),
-        (errors.NotFound(404, "NotFound", "x"), "kubectl apply --server-side -f manifests/crds"),
+        (errors.NotFound(404, "NotFound", "x"), "grovekeeper install --crds"),
     ],
     ids=["unreachable", "forbidden", "no custom resources"],
 )

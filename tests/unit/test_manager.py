@@ -177,7 +177,7 @@ async def test_a_controller_begins_when_what_it_watches_is_synced() -> None:
 
 
 async def test_what_is_waited_for_is_reported(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(manager_module, "_WAITING_REPORT_S", 0.01)
+    monkeypatch.setattr(manager_module, "_WAITING_REPORT_S", (0.01, 1.0))
     process = Process()
     process.manager.add(EVICTOR)
     async with process.running():

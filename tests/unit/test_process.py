@@ -1,12 +1,15 @@
 """What the long-running commands make of flags and configuration, and what they tell about unreadable objects."""
 
 import argparse
+from pathlib import Path
 
 import pytest
 
 from api.operatorconfig import LeaderElection, OperatorConfiguration
 from api.plan import Key
-from cli.process import add_options, lease_of
+from cli import process
+from cli.main import main
+from cli.process import add_options, lease_of, listen_on
 from controllers.runtime.assembly import Unreadable
 from tests.runtime_fakes import FakeRecorder, ref_of
 
@@ -48,3 +51,69 @@ def test_what_cannot_be_read_is_announced_when_a_term_begins_and_at_once_from_th
         ("b", "InvalidSpec", "Warning"),
     ]
     assert "spec.replicas" in recorder.events[0][2]
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("127.0.0.1:8080", "127.0.0.1", 8080), ("0.0.0.0:2751", "0.0.0.0", 2751), ("[::]:2761", "::", 2761), ("[::1]:0", "::1", 0)],  # noqa: S104
+)
+def test_addresses_to_listen_on(text: str, host: str, port: int) -> None:
+    listen = listen_on(text)
+    assert (listen.host, listen.port) == (host, port)
+
+
+@pytest.mark.parametrize("text", ["8080", ":8080", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:http", "[]:1", "::1", "::1:80"])
+def test_addresses_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="expected HOST:PORT"):
+        listen_on(text)
+
+
+@pytest.fixture
+def termination_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that a pod has for the reason of its end."""
+    path = tmp_path / "termination-log"
+    path.write_text("of the process before, which was longer than what comes now, whatever that is\n" * 20)
+    monkeypatch.setattr(process, "TERMINATION_LOG", path)
+    return path
+
+
+@pytest.mark.parametrize("command", ["controllers", "scheduler"])
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("scheduler: {profile: x}", ("scheduler.profile",)),
+        ("grovekeeper: {schedulerNames: []}", ("grovekeeper.schedulerNames",)),
+        ("scheduler: {defaultProfileName: nobody}", ("scheduler.defaultProfileName", "nobody")),
+        ("a: [", ()),
+        (None, ("cannot be read",)),
+    ],
+    ids=["unknown key", "no scheduler names", "unknown scheduler", "no YAML", "no file"],
+)
+def test_a_configuration_that_cannot_be_used_is_told_to_the_pod(
+    command: str,
+    config: str | None,
+    words: tuple[str, ...],
+    tmp_path: Path,
+    termination_log: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "controllers.yaml"
+    if config is not None:
+        path.write_text(config)
+    assert main([command, "--config", str(path)]) == 4
+    last = capsys.readouterr().err.splitlines()[-1]
+    said = termination_log.read_text()
+    assert [word for word in (str(path), *words) if word not in said] == []
+    assert last == "error: " + said.splitlines()[-1]
+
+
+def test_credentials_that_are_not_there(tmp_path: Path, termination_log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scheduler", "--kubeconfig", str(tmp_path / "nowhere")]) == 5
+    assert f"cannot read kubeconfig {tmp_path / 'nowhere'}" in termination_log.read_text()
+    assert capsys.readouterr().err.splitlines()[-1].startswith("error: cannot read kubeconfig")
+
+
+def test_without_a_termination_log_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "TERMINATION_LOG", tmp_path / "termination-log")
+    assert process.fail(4, "because") == 4
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,108 @@
+"""What keeps a process from working, as a whole: collected from everything that reads and from the leader elector, shown by /readyz, and
+logged once and then at growing intervals, however many requests fail.
+
+Troubles last until whoever told them says that they are over. A right that is missing for a write is known by its refusals only; it is
+logged in the same rhythm and keeps nobody from being ready.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+import anyio
+
+from api.plan import Clock
+from controllers.runtime.advice import MissingRight, advice, missing_right
+from controllers.runtime.errors import ApiError
+
+__all__ = ("Troubles",)
+
+_LOG = logging.getLogger(__name__)
+GRACE_S = 2.0
+"""What is over by itself within this time is nobody's concern."""
+REPEAT_S = (30.0, 1800.0)
+"""First and longest time until the same is logged again; doubled each time."""
+FORGET_S = 600.0
+"""A right that was not refused for this long was granted."""
+
+
+@dataclass(slots=True)
+class _Trouble:
+    since: float
+    error: Exception
+
+
+@dataclass(slots=True)
+class _Rhythm:
+    """When something that lasts is to be logged."""
+
+    next_at: float = float("-inf")
+    interval_s: float = REPEAT_S[0]
+    last_at: float = field(default=float("-inf"))
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time; if so, the next time is later by the present interval, which doubles."""
+        if now < self.next_at:
+            return False
+        self.next_at, self.interval_s = now + self.interval_s, min(2 * self.interval_s, REPEAT_S[1])
+        return True
+
+
+class Troubles:
+    """See the module. `server`: address of the API server, for texts."""
+
+    def __init__(self, server: str, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._open: dict[str, _Trouble] = {}
+        self._rights: dict[MissingRight, _Rhythm] = {}
+        self._news = anyio.Event()
+
+    def tell(self, what: str, error: Exception | None) -> None:
+        """`what` (a resource, the lease) cannot be read or written because of `error`; None: it can."""
+        if error is None:
+            self._open.pop(what, None)
+        elif (known := self._open.get(what)) is not None:
+            known.error = error
+        else:
+            self._open[what] = _Trouble(self._clock.monotonic(), error)
+            self._news.set()
+
+    def refused(self, error: ApiError) -> None:
+        """A request was refused. What RBAC refuses to write is logged; what it refuses to read is told by whoever reads."""
+        right = missing_right(error)
+        if right is None or right.verb in ("list", "watch"):
+            return
+        right, now = right._replace(namespace=""), self._clock.monotonic()
+        rhythm = self._rights.get(right)
+        if rhythm is None or now - rhythm.last_at > FORGET_S:
+            rhythm = self._rights[right] = _Rhythm()
+        rhythm.last_at = now
+        if rhythm.is_due(now):
+            _LOG.warning("right missing", extra={"what": str(right), "server_says": error.message})
+
+    def lasting(self) -> list[str]:
+        """Sentences about what is wrong by now and was wrong moments ago."""
+        now = self._clock.monotonic()
+        return advice(self._server, {what: trouble.error for what, trouble in self._open.items() if now - trouble.since >= GRACE_S})
+
+    async def run(self) -> None:
+        """Logs until cancelled. Sleeps while nothing is wrong."""
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            await anyio.sleep(GRACE_S)
+            if self._open:
+                await self._episode()
+
+    async def _episode(self) -> None:
+        """Logs from the first trouble to the end of the last one."""
+        began, rhythm, said = self._clock.monotonic(), _Rhythm(), set[str]()
+        while self._open:
+            texts, now = self.lasting(), self._clock.monotonic()
+            if texts and (not said.issuperset(texts) or now >= rhythm.next_at):
+                rhythm.is_due(max(now, rhythm.next_at))
+                said.update(texts)
+                _LOG.warning("trouble", extra={"what": texts, "seconds": round(now - began)})
+            await anyio.sleep(GRACE_S)
+        if said:
+            _LOG.info("trouble over", extra={"seconds": round(self._clock.monotonic() - began)})
