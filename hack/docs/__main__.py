@@ -20,9 +20,11 @@ def main() -> int:
             for session in sessions(Path(page).resolve(), ROOT):
                 if options.on and session.environment not in options.on:
                     continue
-                with tempfile.TemporaryDirectory() as folder:
-                    for place, seconds in run(session, reader(Path(folder), session.environment), timeout_s=options.timeout):
+                with tempfile.TemporaryDirectory() as folder, reader(Path(folder), session.environment) as machine:
+                    for place, seconds in run(session, machine, timeout_s=options.timeout):
                         print(f"{place:40} {seconds:6.1f} s", flush=True)
+                    if options.verbose:
+                        print((machine.work / "output").read_text(errors="replace"))
     except (BinariesMissing, PageError, PageFailed) as error:
         print(error, file=sys.stderr)
         return 1
@@ -34,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("pages", nargs="+", metavar="PAGE")
     parser.add_argument("--on", action="append", choices=ENVIRONMENTS, help="only blocks for this environment; may be repeated")
     parser.add_argument("--timeout", type=float, default=900.0, metavar="SECONDS", help="for each block (default 900)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="also print what the commands printed")
     return parser
 
 

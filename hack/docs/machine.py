@@ -1,11 +1,14 @@
 """The machine of a reader: which programs it has in which environment, and a checkout of its own."""
 
+import contextlib
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 from hack.codegen.files import ROOT
-from hack.docs.run import Machine, copy_checkout
+from hack.docs.run import Machine, PageFailed, copy_checkout
 from hack.kube.binaries import find_prepared
+from hack.kube.control_plane import ControlPlane
 
 __all__ = ("reader",)
 
@@ -14,8 +17,12 @@ HIDDEN = ("KUBECONFIG", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTH
 KIND_KUBECONFIG = ROOT / ".grovekeeper/kind/kubeconfig"
 
 
-def reader(folder: Path, environment: str) -> Machine:
-    """A machine with kubectl and what else `environment` promises; all that is written lies in `folder`. Raises BinariesMissing."""
+@contextlib.contextmanager
+def reader(folder: Path, environment: str) -> Generator[Machine]:
+    """A machine with kubectl and what else `environment` promises. Raises BinariesMissing.
+
+    All that is written lies in `folder`, but for pages of kind. A local control plane that a page leaves running is stopped in any case.
+    """
     tools = folder / "tools"
     find_prepared(_silent).link_into(tools)
     kept = {key: value for key, value in os.environ.items() if key not in HIDDEN and not key.startswith("PYTEST_")}
@@ -23,12 +30,19 @@ def reader(folder: Path, environment: str) -> Machine:
     variables = {**kept, "PATH": f"{tools}:{os.environ['PATH']}", "GROVEKEEPER_SHARED": shared}
     if environment == "kind":
         # The cluster is one per machine and its settings name the checkout: pages use the one that the tests use.
-        return Machine(ROOT, folder / "work", variables)
+        yield Machine(ROOT, folder / "work", variables)
+        return
     checkout = folder / "grovekeeper"
     copy_checkout(checkout)
     if environment == "cluster":
         variables["KUBECONFIG"] = str(KIND_KUBECONFIG)
-    return Machine(checkout, folder / "work", variables)
+    plane = ControlPlane(checkout / ".grovekeeper/kube")
+    try:
+        yield Machine(checkout, folder / "work", variables)
+        if alive := plane.running():
+            raise PageFailed(f"the page does not tell how to stop what it started: {', '.join(alive)}")
+    finally:
+        plane.remove()
 
 
 def _silent(line: str) -> None:

@@ -19,6 +19,7 @@ __fail() { # TEXT
 
 __background() { # PLACE FILE TEXT
   local log="$__work/background-${#__pids[@]}" deadline=$((SECONDS + 120))
+  : >"$log"
   # Job control gives it a process group of its own, so that it can be interrupted as a terminal does it.
   set -m
   (
