@@ -160,7 +160,10 @@ def _intervals(config: "PlannerConfig") -> None:
 
 
 def _is_multiple(interval: float, base: float) -> bool:
-    ratio = interval / base
+    try:
+        ratio = interval / base
+    except OverflowError:
+        return False
     if not math.isfinite(ratio):
         return False
     nearest = round(ratio)

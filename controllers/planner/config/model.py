@@ -3,6 +3,7 @@
 Validation of a mapping accepts and refuses exactly what Planner 1.5.1 does. `load.load_config` adds what 1.5.1 would stumble over later.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -17,10 +18,12 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
+    ValidationError,
     model_validator,
 )
 
 from controllers.planner.config import checks
+from controllers.planner.config.errors import ConfigError, explain
 from controllers.planner.config.parts import AicInterpolation, AicPerfModel, PluginRegistration, Scheduling
 from controllers.planner.types import Mode, Role
 
@@ -171,9 +174,17 @@ class PlannerConfig(BaseModel):
         return self.prefill_engine_num_gpu if role == "prefill" else self.decode_engine_num_gpu
 
     def with_changes(self, **changes: Any) -> "PlannerConfig":
-        """A configuration with other values of some fields, checked as a whole; pydantic's ValidationError, or ValueError for no field."""
+        """A configuration with other values of some fields, given by their names and checked as a whole. ConfigError."""
         if unknown := sorted(changes.keys() - type(self).model_fields.keys()):
-            raise ValueError(f"no field of the configuration: {', '.join(unknown)}")
-        changed = PlannerConfig.model_validate({**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
-        changed._notes = self._notes + tuple(note for note in changed._notes if note not in self._notes)
-        return changed
+            raise ConfigError(f"there is no field {', '.join(unknown)}")
+        try:
+            changed = PlannerConfig.model_validate({name: getattr(self, name) for name in type(self).model_fields} | changes)
+        except ValidationError as error:
+            raise explain(error) from None
+        return changed.with_notes(self._notes)
+
+    def with_notes(self, notes: Sequence[str]) -> "PlannerConfig":
+        """The same with further warnings, each once."""
+        noted = self.model_copy()
+        noted._notes = tuple(dict.fromkeys((*self._notes, *notes)))
+        return noted
