@@ -26,7 +26,7 @@ def run(argv: list[str], *, stdin: str | None = None, timeout_s: float | None = 
     except FileNotFoundError as error:
         raise KindFailed(f"{argv[0]} is not installed") from error
     except subprocess.TimeoutExpired as error:
-        raise KindFailed(f"`{' '.join(argv)[:200]}` does not end within {timeout_s:.0f} s") from error
+        raise KindFailed(f"`{' '.join(argv)[:200]}` does not end within {timeout_s:g} s") from error
     if answer.returncode != 0:
         said = "\n".join((answer.stdout + answer.stderr).strip().splitlines()[-25:])
         raise KindFailed(f"`{' '.join(argv)[:200]}` failed with {answer.returncode}:\n{said}")

@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from hack.image.base import find_mirrors
 from hack.kind import daemon
 from hack.kind.docker import docker
 from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kube.binaries import KUBE_VERSION, Report, cache_folder, find_binaries, find_kube, find_program, run_lines
 from hack.kube.programs import KIND_MODULE, NODE_PROGRAMS, PROGRAMS, go_module
 
-__all__ = ("RECIPE_LABEL", "build", "image_sources", "mirror", "recipe_digest", "sandbox_image")
+__all__ = ("RECIPE_LABEL", "build", "image_sources", "recipe_digest", "sandbox_image")
 
 RECIPE_LABEL = "grovekeeper.recipe"
 BASE = "grovekeeper-node-base"
@@ -24,7 +25,6 @@ BASE = "grovekeeper-node-base"
 BUILDER = "grovekeeper-node-build"
 HERE = Path(__file__).resolve().parent
 SCRIPT = HERE / "rootfs.sh"
-DEBIAN = "http://deb.debian.org/debian"
 ENTRYPOINT = 'ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]'
 PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDED = {"debootstrap": "debootstrap", "jq": "jq"}
@@ -59,15 +59,6 @@ def sandbox_image(containerd_configuration: str) -> str:
     if found is None:
         raise KindFailed("containerd's configuration names no sandbox image")
     return found.group(1)
-
-
-def mirror(os_release: str, sources: Iterable[str]) -> str:
-    """Where Debian is fetched from: as this machine does it if it is Debian, from the contents of its lists of sources."""
-    if re.search(r"^ID=debian$", os_release, re.MULTILINE):
-        for text in sources:
-            if (found := re.search(r"^(?:URIs:|deb(?: \[[^]]*\])?) +(http\S+/debian)/?(?:\s|$)", text, re.MULTILINE)) is not None:
-                return found.group(1)
-    return DEBIAN
 
 
 def build(tag: str, report: Report) -> str:
@@ -133,9 +124,8 @@ def _stage(folder: Path, report: Report) -> Path:
 
 def _mirror() -> str:
     apt = Path("/etc/apt")
-    lists = sorted([*apt.glob("sources.list.d/*.sources"), *apt.glob("sources.list"), *apt.glob("sources.list.d/*.list")])
-    release = Path("/etc/os-release")
-    return mirror(release.read_text() if release.exists() else "", [path.read_text() for path in lists])
+    sources = sorted([*apt.glob("sources.list"), *apt.glob("sources.list.d/*.list"), *apt.glob("sources.list.d/*.sources")])
+    return find_mirrors("bookworm", sources).main
 
 
 def _expected(programs: Path, containerd_configuration: str) -> list[str]:

@@ -34,6 +34,8 @@ def granted(status: str) -> frozenset[str]:
 def reduce(process: dict[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
     """A process of the runtime specification with no capabilities but the allowed."""
     capabilities: dict[str, list[str]] = process.get("capabilities") or {}
+    if not capabilities:
+        return process
     return {**process, "capabilities": {kind: [c for c in names if c in allowed] for kind, names in capabilities.items()}}
 
 
