@@ -7,8 +7,8 @@ ARG BASE=python:3.11-slim-bookworm
 # Changes with the locks only, so that a change of code leaves the large layer as it is.
 FROM ${BASE} AS venv
 WORKDIR /src
-# build/wheels is optional: with it nothing is downloaded. The pattern is there because COPY refuses names without a file.
-COPY requirements/runtime.lock hack/image/pip.lock hack/image/make_venv.py build/wheel[s] ./
+# build/wheels is optional: with it nothing is downloaded. Patterns, because COPY refuses a name without a file.
+COPY requirements/runtime.lock requirements/unused.tx[t] hack/image/pip.lock hack/image/make_venv.py build/wheel[s] ./
 RUN python3 make_venv.py /opt/venv /opt/grovekeeper
 
 FROM ${BASE} AS code

@@ -6,6 +6,7 @@ import sys
 import time
 
 from hack.image.base import make_base
+from hack.image.check import checks
 from hack.image.context import Source, of_revision, of_working_tree
 from hack.image.docker import Docker, ImageError, Report, find_docker
 from hack.image.measure import measurements
@@ -35,6 +36,8 @@ def main() -> int:
             _build(docker, source, tags, options)
         for line in measurements(docker, tags[0]):
             say(line)
+        for line in checks(tags[0]) if options.check else ():
+            say(line)
     except ImageError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
@@ -52,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--revision", metavar="REV", help="build this commit instead of the working tree (default tag grovekeeper:COMMIT)")
     parser.add_argument("--base", metavar="IMAGE", help="build on this image instead of making a base; NAME@sha256:... pins it")
     parser.add_argument("--fresh-base", action="store_true", help="make the base anew, with Debian's newest updates")
+    parser.add_argument("--check", action="store_true", help="run every program in it, restricted as in a cluster")
     parser.add_argument("--verbose", action="store_true", help="show what debootstrap, pip and docker print")
     parser.add_argument("--wheels-only", action="store_true", help="only fill build/wheels, for `docker build` without network")
     parser.add_argument("--arch", action="append", choices=list(MACHINES), help="of --wheels-only; may be repeated (default all)")

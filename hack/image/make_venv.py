@@ -9,19 +9,17 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
-__all__ = ("closure", "direct_names", "is_needless", "main")
+__all__ = ("closure", "direct_names", "is_needless", "main", "unused_names")
 
 NEEDLESS_FOLDERS = frozenset({"tests", "include"})
 """Suites of the packages and headers for compilers; nothing imports them."""
 NEEDLESS_SUFFIXES = frozenset({".a", ".c", ".cc", ".cpp", ".h", ".hpp", ".lib", ".pxd", ".pxi", ".pyi", ".pyx"})
 """What only compilers and type checkers read."""
-UNUSED = frozenset({"pandas"})
-"""Required by a package only for parts that nothing here imports: OR-Tools' series of variables (see scheduler/cpsat.py)."""
 PROGRAM = """#!{python} -Iu
 import sys
 
@@ -41,7 +39,9 @@ def main(arguments: list[str]) -> int:
     if (failed := _install(here, python, lock)) != 0:
         return failed
     site = next((target / "lib").glob("python3*")) / "site-packages"
-    _drop_unneeded(site, direct_names(lock.read_text(encoding="utf-8")))
+    unused = here / "unused.txt"
+    listed = unused.read_text(encoding="utf-8") if unused.is_file() else ""
+    _drop_unneeded(site, direct_names(lock.read_text(encoding="utf-8")), unused_names(listed))
     _trim(site)
     _programs(target, python)
     (site / "grovekeeper.pth").write_text(f"{code}\n", encoding="utf-8")
@@ -74,14 +74,19 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def closure(wanted: Iterable[str], found: Iterable[Distribution]) -> set[str]:
-    """The names wanted and what they require without extras, less what is UNUSED and only that requires."""
+def unused_names(listed: str) -> set[str]:
+    """Of unused.txt: a name a line, and comments."""
+    return {canonical(name) for line in listed.splitlines() if (name := line.partition("#")[0].strip())}
+
+
+def closure(wanted: Iterable[str], unused: Set[str], found: Iterable[Distribution]) -> set[str]:
+    """The names wanted and what they require without extras, less the unused and what only those require."""
     requires = {canonical(d.metadata["Name"]): d.requires or [] for d in found}
     reached: set[str] = set()
     todo = list(wanted)
     while todo:
         name = todo.pop()
-        if name in reached or name in UNUSED or name not in requires:
+        if name in reached or name in unused or name not in requires:
             continue
         reached.add(name)
         plain = (r for r in requires[name] if "extra ==" not in r)
@@ -89,10 +94,10 @@ def closure(wanted: Iterable[str], found: Iterable[Distribution]) -> set[str]:
     return reached
 
 
-def _drop_unneeded(site: Path, direct: set[str]) -> None:
-    """Takes out what is in the lock only to build (setuptools, wheel and what these require) and what is UNUSED."""
+def _drop_unneeded(site: Path, direct: set[str], unused: set[str]) -> None:
+    """Takes out what is in the lock only to build (setuptools, wheel and what these require) and what is unused."""
     found = list(distributions(path=[str(site)]))
-    needed = closure(direct, found)
+    needed = closure(direct, unused, found)
     for distribution in found:
         if canonical(distribution.metadata["Name"]) in needed:
             continue
