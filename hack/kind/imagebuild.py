@@ -85,7 +85,7 @@ def build(tag: str, report: Report) -> str:
         run_lines([*argv, str(work / "root"), str(files), str(programs), _mirror(), str(debs)], lambda _: None)
         (work / "root/kind/version").write_text(f"v{KUBE_VERSION}\n")
         clock.mark("Debian")
-        _import(work / "root", BASE, [ENTRYPOINT, PATH, "ENV container=docker", "STOPSIGNAL SIGRTMIN+3"])
+        _import(work / "root", BASE, [ENTRYPOINT, PATH, "ENV container=docker"])
         sources = image_sources(_expected(programs, (work / "root/etc/containerd/config.toml").read_text()))
         for program in ("etcd", "coredns", "pause"):
             folder = work / f"image-{program}"
@@ -146,7 +146,9 @@ def _import(folder: Path, tag: str, changes: list[str]) -> None:
 def _commit(tag: str, recipe: str, images: Path, sources: dict[str, str]) -> None:
     """Load the images into containerd's store within the base, which then is the node image."""
     docker("rm", "-f", "-v", BUILDER)
-    docker("run", "-d", "--name", BUILDER, "--privileged", "--entrypoint", "sleep", "-v", f"{images}:/images.tar:ro", BASE, "infinity")
+    # systemd takes another signal to stop than most programs; from the container it becomes a property of the image.
+    options = ["--privileged", "--entrypoint", "sleep", "--stop-signal", "SIGRTMIN+3", "-v", f"{images}:/images.tar:ro"]
+    docker("run", "-d", "--name", BUILDER, *options, BASE, "infinity")
     try:
         pairs = "".join(f"{source} {image}\n" for image, source in sources.items())
         docker("exec", "-i", BUILDER, "bash", "-euc", IMPORT.read_text(), stdin=pairs, timeout_s=600)

@@ -10,7 +10,7 @@ from hack.kube.components import Ports
 from hack.kube.control_plane import DEFAULT_DIRECTORY, ControlPlane
 from hack.kube.nodes import create_nodes, uniform_nodes
 from hack.kube.process import AlreadyRunning, ComponentFailed, PortInUse
-from hack.kube.programs import PROGRAMS
+from hack.kube.programs import NAMES
 
 
 def say(line: str) -> None:
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (up, down, status):
         command.add_argument("--directory", type=Path, default=DEFAULT_DIRECTORY, help=f"default {DEFAULT_DIRECTORY}")
     build_one = commands.add_parser("build", help="build the control plane from source into the cache, or find or build single programs")
-    build_one.add_argument("program", nargs="*", choices=PROGRAMS, default=[], help="all of the control plane if none is named")
+    build_one.add_argument("program", nargs="*", choices=NAMES, default=[], help="all of the control plane if none is named")
     return parser
 
 

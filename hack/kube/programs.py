@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hack.kube.cache import BinariesMissing, NothingPrepared, Report, archive, cache_folder, locked, run_lines, scratch, unpack
 
-__all__ = ("KIND_MODULE", "NODE_PROGRAMS", "PROGRAMS", "find_program", "go_module", "parse_version")
+__all__ = ("KIND_MODULE", "NAMES", "NODE_PROGRAMS", "PROGRAMS", "find_program", "go_module", "parse_version")
 
 Version = tuple[int, ...]
 
@@ -50,6 +50,7 @@ PROGRAMS = {
 PAUSE = "pause"
 PAUSE_MODULE = "k8s.io/kubernetes@v1.36.3"
 """The program `pause` is one C file in this module."""
+NAMES = (*PROGRAMS, PAUSE)
 NODE_PROGRAMS = (*(name for name in PROGRAMS if name not in {"helm", "kind"}), PAUSE)
 KIND_MODULE = f"{PROGRAMS['kind'].module}@{PROGRAMS['kind'].version}"
 
@@ -65,7 +66,7 @@ def find_program(name: str, report: Report = _silent, *, may_build: bool = True)
 
     Raises BinariesMissing; its subclass NothingPrepared says that a build would help.
     """
-    if name not in PROGRAMS and name != PAUSE:
+    if name not in NAMES:
         raise BinariesMissing(f"nothing is known of a program {name}")
     if (present := _on_path(name)) is not None:
         return present
@@ -135,7 +136,7 @@ def _unpack_all(report: Report) -> None:
     report(f"unpacking {source} into {cache_folder('programs')}")
     with scratch(cache_folder("programs") / "all") as folder:
         unpack(source, folder, report)
-        for name in (*PROGRAMS, PAUSE):
+        for name in NAMES:
             if _is_program(folder / name):
                 _place(folder / name, _cached(name))
 
@@ -144,6 +145,8 @@ def _build(name: str, out: Path, report: Report) -> None:
     if shutil.which("go") is None:
         raise BinariesMissing(f"no {name}: put it on PATH, or install Go 1.26 to build it")
     if name == PAUSE:
+        if shutil.which("gcc") is None:
+            raise BinariesMissing("no pause: install gcc to build it")
         source = go_module(PAUSE_MODULE) / "build/pause/linux/pause.c"
         run_lines(["gcc", "-Os", "-static", "-s", "-o", str(out), str(source)], report)
         return
