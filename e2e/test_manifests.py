@@ -1,18 +1,25 @@
 """A real API server takes our manifests: the base, every component, the chart."""
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from e2e.conftest import Kubectl
+from e2e.cluster import eventually
+from e2e.conftest import Kubectl, kubectl_of
 from hack.codegen.files import ROOT
 from hack.kube import ControlPlane
+from tests.golden.chart.release import VALUE_SETS, rendered
 
 MANIFESTS = ROOT / "manifests"
 BASE, OVERLAY = MANIFESTS / "base", MANIFESTS / "overlays" / "example"
 NAMESPACE = "grovekeeper-system"
+NAMESPACES = (NAMESPACE, "inference", "leases")
+"""The base's, and those of the value sets of the chart."""
 COMPONENTS = sorted(p.parent.name for p in MANIFESTS.glob("components/*/kustomization.yaml"))
 SERVICE_MONITORS = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -35,12 +42,17 @@ SERVICE_MONITORS = {
 
 
 @pytest.fixture(scope="module")
-def system(control_plane: ControlPlane, crds: None) -> str:
-    """The namespace, which dry runs need but do not make, and what the manifests need of others."""
+def system(control_plane: ControlPlane, crds: None) -> Iterator[str]:
+    """The namespaces, which dry runs need but do not make, and what the manifests need of others. All is gone afterwards."""
+    definitions, run = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", kubectl_of(control_plane)
     with control_plane.client() as client:
-        client.raw("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        client.raw("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", SERVICE_MONITORS)
-    return NAMESPACE
+        for name in NAMESPACES:
+            client.raw("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        client.raw("POST", definitions, SERVICE_MONITORS)
+        yield NAMESPACE
+        run("delete", "-k", str(BASE), "--ignore-not-found", "--wait=false")
+        for path in (*(f"/api/v1/namespaces/{name}" for name in NAMESPACES), f"{definitions}/{SERVICE_MONITORS['metadata']['name']}"):
+            client.raw("DELETE", path)
 
 
 def applied(said: str) -> dict[str, str]:
@@ -80,6 +92,31 @@ def test_the_overlay_to_copy_passes_a_dry_run_and_gives_the_waiter_its_image(kub
     assert "image: grovekeeper" not in built
 
 
+MAY = [("view", "get", "podgangs.scheduler.grove.io", True)]
+MAY += [("view", verb, "podcliquesets.grove.io", verb in ("list", "watch")) for verb in ("list", "watch", "create", "delete")]
+MAY += [("edit", verb, "podcliquesets.grove.io", True) for verb in ("get", "create", "update", "patch", "delete")]
+MAY += [("edit", "update", f"{plural}.grove.io/scale", True) for plural in ("podcliquesets", "podcliques", "podcliquescalinggroups")]
+MAY += [("edit", verb, "podgangs.scheduler.grove.io", False) for verb in ("create", "patch", "delete")]
+MAY += [("edit", "create", "podcliques.grove.io", False), ("admin", "create", "podcliquesets.grove.io", True)]
+
+
+def test_roles_of_people_reach_our_resources(kubectl: Kubectl, control_plane: ControlPlane, system: str, namespace: str) -> None:
+    kubectl("apply", "-k", str(BASE))
+    for role in ("view", "edit", "admin"):
+        kubectl("create", "rolebinding", role, "-n", namespace, f"--clusterrole={role}", f"--user={role}er")
+
+    def may(role: str, verb: str, resource: str) -> bool:
+        plural, _, rest = resource.partition(".")
+        group, _, subresource = rest.partition("/")
+        asked = {"namespace": namespace, "verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        review = {"spec": {"user": f"{role}er", "resourceAttributes": asked}}
+        with control_plane.client() as client:
+            return client.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
+
+    eventually(lambda: may("admin", "create", "podcliquesets.grove.io"), "the roles are not aggregated")
+    assert [(role, verb, resource, may(role, verb, resource)) for role, verb, resource, _ in MAY] == MAY
+
+
 @pytest.mark.parametrize("component", ["controllers", "scheduler"])
 def test_pods_are_admitted_where_pod_security_is_restricted(kubectl: Kubectl, system: str, component: str) -> None:
     kubectl("apply", "-k", str(BASE))
@@ -90,3 +127,44 @@ def test_pods_are_admitted_where_pod_security_is_restricted(kubectl: Kubectl, sy
     template["spec"]["containers"][0]["securityContext"]["capabilities"] = {}
     with pytest.raises(AssertionError, match='violates PodSecurity "restricted'):
         kubectl("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-", stdin=json.dumps(pod))
+
+
+def by_name(text: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Objects by kind and name; the hash that kustomize puts behind the name of the configuration is cut off."""
+    found = [d for d in yaml.safe_load_all(text) if d]
+    return {(d["kind"], re.sub(r"^(grovekeeper-config)-[a-z0-9]{10}$", r"\1", d["metadata"]["name"])): d for d in found}
+
+
+def plain(document: dict[str, Any]) -> dict[str, Any]:
+    """Without what only Helm adds, with the configuration as data, and names without hashes."""
+    text = re.sub(r"grovekeeper-config-[a-z0-9]{10}", "grovekeeper-config", json.dumps(document))
+    found = json.loads(text)
+    for key in ("app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"):
+        found["metadata"]["labels"].pop(key, None)
+    if found["kind"] == "ConfigMap":
+        found["data"] = {name: yaml.safe_load(value) for name, value in found["data"].items()}
+    if found["kind"] == "Deployment":
+        found["spec"]["template"]["metadata"]["annotations"].pop("checksum/config", None)
+    return found
+
+
+def test_the_chart_with_its_defaults_makes_the_objects_of_the_base(kubectl: Kubectl) -> None:
+    base, chart = by_name(kubectl("kustomize", str(BASE))), by_name(rendered("default"))
+    assert base.keys() - chart.keys() == {("Namespace", NAMESPACE)}
+    assert chart.keys() <= base.keys()
+    for key, document in chart.items():
+        assert plain(document) == plain(base[key])
+
+
+@pytest.mark.parametrize("values", VALUE_SETS)
+def test_the_chart_passes_a_dry_run_of_the_server(kubectl: Kubectl, system: str, values: str) -> None:
+    text = rendered(values)
+    said = applied(kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=text))
+    assert len(said) == len(by_name(text))
+
+
+def test_the_installing_job_is_admitted_where_pod_security_is_restricted(kubectl: Kubectl, system: str) -> None:
+    kubectl("apply", "-k", str(BASE))
+    template = by_name(rendered("production"))["Job", "grovekeeper-install-crds"]["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", **template["metadata"]}, "spec": template["spec"]}
+    kubectl("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-", stdin=json.dumps(pod))
