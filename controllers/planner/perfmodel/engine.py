@@ -5,6 +5,7 @@ Planner behaviour: planner.md §14.2. Times are seconds here, milliseconds in th
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil, isfinite
 from typing import NamedTuple, Protocol
 
@@ -130,18 +131,33 @@ class Engine:
         if self.kind == "decode":
             return None
         chunk = self.limits.max_num_tokens
+        if len(ranks) == 1:
+            return self._queued_prefill_of_one_s(ranks[0], chunk)
         parts = [divmod(rank.queued_tokens, chunk) for rank in ranks]
         ends = {0}
         for full, tail in parts:
             ends.update((full, full + 1) if tail else (full,))
         total = 0.0
         steps = sorted(ends)
-        for start, end in zip(steps, steps[1:], strict=False):
-            loads = [self._chunk(rank, chunk if start < full else tail if start == full else 0) for rank, (full, tail) in zip(ranks, parts, strict=True)]
+        for start, end in pairwise(steps):
+            loads = [
+                self._chunk(rank, chunk if start < full else tail if start == full else 0)
+                for rank, (full, tail) in zip(ranks, parts, strict=True)
+            ]
             step = self.step_s(loads)
             if step is None:
                 return None
             total += step * (end - start)
+        return total
+
+    def _queued_prefill_of_one_s(self, rank: RankQuery, chunk: int) -> float | None:
+        full, tail = divmod(rank.queued_tokens, chunk)
+        total = 0.0
+        for tokens, steps in ((chunk, full), (tail, 1 if tail else 0)):
+            step = self.step_s((self._chunk(rank, tokens),)) if steps else 0.0
+            if step is None:
+                return None
+            total += step * steps
         return total
 
     def _chunk(self, rank: RankQuery, tokens: int) -> RankLoad:

@@ -57,7 +57,9 @@ def limits_of(capabilities: RoleCapabilities | None) -> Limits | None:
 class PerformanceModel:
     """Learns from forward pass metrics and answers in seconds. Never raises for what engines report; warnings are returned."""
 
-    def __init__(self, kind: WorkerKind, options: ModelOptions, aic: AicIdentity | None = None, make_core: CoreFactory = regression_core) -> None:
+    def __init__(
+        self, kind: WorkerKind, options: ModelOptions, aic: AicIdentity | None = None, make_core: CoreFactory = regression_core
+    ) -> None:
         self.kind: WorkerKind = kind
         self.options = options
         self._aic = aic
@@ -91,7 +93,11 @@ class PerformanceModel:
             return ModelDiagnostics(last_warning=self._last_warning)
         found = self._engine.diagnostics()
         return ModelDiagnostics(
-            found.readiness, found.source, found.retained_observations, found.correction_ready_buckets, self._last_warning or found.last_warning
+            found.readiness,
+            found.source,
+            found.retained_observations,
+            found.correction_ready_buckets,
+            self._last_warning or found.last_warning,
         )
 
     def update_capabilities(self, capabilities: RoleCapabilities | None) -> Sequence[str]:
@@ -214,7 +220,9 @@ class PerformanceModel:
         """Requests per second of one engine: planner.md §15. None if the lengths are none or the model cannot tell."""
         if self._engine is None:
             return None
-        return find_capacity(self._engine, CapacityQuery(isl, osl, ttft_ms, itl_ms, kv_hit_rate, 1.0 if accept_length is None else accept_length))
+        return find_capacity(
+            self._engine, CapacityQuery(isl, osl, ttft_ms, itl_ms, kv_hit_rate, 1.0 if accept_length is None else accept_length)
+        )
 
     def _ask(self, question: Callable[[Sequence[RankQuery]], float | None], queries: Sequence[RankQuery]) -> float | None:
         try:

@@ -104,10 +104,14 @@ class _KindModel:
 
 
 class Regression:
-    """Learns from iterations, tells times in milliseconds. `unready` is what it says of itself while it has no fit."""
+    """Learns from iterations, tells times in milliseconds.
 
-    def __init__(self, options: ModelOptions, unready: Readiness = "insufficient_data") -> None:
-        self._unready = unready
+    `unready` is what it says of itself while it has no fit, `warning` why it is used at all.
+    """
+
+    def __init__(self, options: ModelOptions, unready: Readiness = "insufficient_data", warning: str | None = None) -> None:
+        self._unready: Readiness = unready
+        self._warning = warning
         self._models: dict[Kind, _KindModel] = {
             "prefill": _KindModel("prefill", options),
             "decode": _KindModel("decode", options),
@@ -134,4 +138,5 @@ class Regression:
         return ModelDiagnostics(
             readiness="ready" if is_ready else self._unready,
             retained_observations=sum(len(model.store) for model in self._models.values()),
+            last_warning=self._warning,
         )
