@@ -14,7 +14,7 @@ import anyio
 
 from api.operatorconfig import LeaderElection, OperatorConfiguration, without_effect
 from api.plan import Key
-from cli.configuration import ConfigurationError, load_configuration
+from cli.configuration import ConfigurationError, load_configuration, with_environment
 from controllers.runtime.assembly import Candidacy, Runtime, World, runtime
 from controllers.runtime.clock import SystemClock
 from controllers.runtime.credentials import load_credentials
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser, bind: str, lease: str) -> None:
 def run_process(options: argparse.Namespace, component: str, build: Callable[[Runtime], None]) -> int:
     """Runs until stopped. Exit codes: 0 stopped in order, 1 crashed, 3 lost the lease, 4 invalid configuration, 5 no credentials."""
     try:
-        config = load_configuration(options.config)
+        config = with_environment(load_configuration(options.config), os.environ)
         listen = listen_on(options.bind)
     except (ConfigurationError, ValueError) as error:
         return fail(INVALID, str(error))

@@ -69,7 +69,9 @@ KEYS: dict[str, Key] = {
     "scheduler.profiles[].config": Key(NONE, "settings of that scheduler"),
     "scheduler.defaultProfileName": Key(YES, "the scheduler of sets that name none"),
     "grovekeeper.schedulerNames": Key(YES, "`spec.schedulerName` of the pods that `grovekeeper scheduler` places"),
-    "grovekeeper.initContainerImage": Key(YES, "image of the startup waiter's init container; its program is not written yet"),
+    "grovekeeper.initContainerImage": Key(
+        YES, "image of the startup waiter; without this key `$GROVE_INIT_CONTAINER_IMAGE` if set: the manifests name their own image there"
+    ),
     "grovekeeper.token": Key(
         YES, "credentials of the startup waiter: `secret` as upstream, or `projected`, short-lived and bound to the pod"
     ),
