@@ -26,7 +26,7 @@ from e2e.kind.system import Overlay, System
 from e2e.kind.wipe import wipe
 from e2e.kind.workload import chat
 from hack.codegen.files import ROOT
-from hack.kind import KindCluster, KindFailed
+from hack.kind import KindCluster
 from hack.kube.binaries import find_prepared
 
 HERE = Path(__file__).parent
@@ -74,14 +74,12 @@ def measured(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def kind_cluster() -> KindCluster:
-    """The cluster, whole; made if need be, and left running."""
-    cluster = KindCluster(report=print)
-    try:
-        cluster.up()
-    except KindFailed as error:
+    """The cluster that `make kind-up` makes, whole; left running."""
+    cluster = KindCluster()
+    if why := "; ".join(cluster.faults()):
         if os.environ.get("CI") == "true":
-            pytest.fail(f"CI needs a kind cluster: {error}")
-        pytest.skip(str(error))
+            pytest.fail(f"CI needs a kind cluster: {why}")
+        pytest.skip(f"{why}: make kind-up")
     return cluster
 
 
@@ -106,9 +104,10 @@ def kubectl(kind_cluster: KindCluster, tmp_path_factory: pytest.TempPathFactory,
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def live(kubectl: Kubectl) -> Live:
+async def live(kubectl: Kubectl) -> AsyncGenerator[Live]:
     """kr8s as cluster administrator."""
-    return await connect(kubectl.kubeconfig)
+    async with connect(kubectl.kubeconfig) as client:
+        yield client
 
 
 @dataclass(frozen=True, slots=True)

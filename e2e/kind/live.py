@@ -1,10 +1,11 @@
 """The cluster as tests see it: objects, logs and programs inside pods through kr8s, and kubectl as a person would use it."""
 
 import asyncio
+import contextlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -27,12 +28,19 @@ REPLICA_SETS = Kind("apps", "v1", "ReplicaSet", "replicasets")
 KUBECTL_LIMIT_S = 120.0
 
 
-async def connect(kubeconfig: Path) -> "Live":
+@contextlib.asynccontextmanager
+async def connect(kubeconfig: Path) -> AsyncGenerator["Live"]:
     """A client for the running event loop. The kubeconfig has to name files: see e2e.kind.access."""
     with warnings.catch_warnings():
         # kr8s has not been released for this Kubernetes yet; nothing that is used of it differs.
         warnings.filterwarnings("ignore", "Kubernetes version .* is not supported", UserWarning)
-        return Live(await kr8s.asyncio.api(kubeconfig=str(kubeconfig)))
+        api = await kr8s.asyncio.api(kubeconfig=str(kubeconfig))
+    try:
+        yield Live(api)
+    finally:
+        # kr8s never closes its connections.
+        if api._session is not None:
+            await api._session.aclose()
 
 
 class Live:
