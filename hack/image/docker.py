@@ -37,8 +37,8 @@ class Docker:
         return done.stdout.strip()
 
     def build(self, context: Path, tags: Sequence[str], arguments: Mapping[str, str], report: Report) -> None:
-        """Builds the Dockerfile of a folder. Raises ImageError."""
-        command = ["docker", "build", "--file", str(context / "Dockerfile")]
+        """Builds the Dockerfile of a folder, whose steps have no network. Raises ImageError."""
+        command = ["docker", "build", "--network", "none", "--file", str(context / "Dockerfile")]
         for tag in tags:
             command += ["--tag", tag]
         for name, value in arguments.items():

@@ -68,7 +68,7 @@ def test_a_build_is_told_tags_arguments_and_builder(path: Path, tmp_path: Path) 
     script(path, "docker", 'echo "$DOCKER_BUILDKIT $*"')
     lines: list[str] = []
     Docker("amd64", has_buildkit=False).build(tmp_path, ["a:1", "a:2"], {"BASE": "b"}, lines.append)
-    expected = f"0 build --file {tmp_path}/Dockerfile --tag a:1 --tag a:2 --build-arg BASE=b {tmp_path}"
+    expected = f"0 build --network none --file {tmp_path}/Dockerfile --tag a:1 --tag a:2 --build-arg BASE=b {tmp_path}"
     assert [line.strip() for line in lines] == [expected]
 
 
