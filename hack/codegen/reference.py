@@ -12,6 +12,7 @@ from api.reasons import NOT_YET, REASON_HELP, Reason
 from cli.main import main, parser
 from cli.process import run_process
 from controllers.runtime.metrics import Metrics
+from hack.codegen import planner
 from hack.codegen.configuration import KEYS, defaults
 from hack.codegen.files import ROOT, stale_files
 
@@ -27,6 +28,7 @@ def files() -> dict[Path, str]:
         "cli.md": ("the argument parsers in cli/", _cli()),
         "reasons.md": ("api/reasons.py", _reasons()),
         "configuration.md": ("api/operatorconfig.py and hack/codegen/configuration.py", _configuration()),
+        "planner-configuration.md": ("controllers/planner/config and hack/codegen/planner.py", planner.page(_table)),
         "metrics.md": ("controllers/runtime/metrics.py", _metrics()),
     }
     return {FOLDER / name: HEADER.format(source=source) + "\n".join(lines) + "\n" for name, (source, lines) in pages.items()}

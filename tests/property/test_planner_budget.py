@@ -10,7 +10,7 @@ from controllers.planner.config.model import PlannerConfig
 from controllers.planner.merge import Target
 from controllers.planner.power import PowerLoad, PowerReason, apply_power_budget
 from controllers.planner.project import Projection, project
-from controllers.planner.types import Capabilities, Mode, RoleCapabilities, WorkerCounts
+from controllers.planner.types import Capabilities, Mode, Role, RoleCapabilities, WorkerCounts
 
 ANY = st.integers() | st.integers(-(10**400), 10**400)
 MAYBE = st.none() | ANY
@@ -126,7 +126,7 @@ def test_projection_is_total_and_names_only_roles_of_the_mode(world: dict[str, A
     projection = project(**world)
     assert projection == project(**world)
     if projection.decision is not None:
-        outside = [role for role in Mode.DISAGG.roles if role not in world["config"].roles]
+        outside: list[Role] = [role for role in Mode.DISAGG.roles if role not in world["config"].roles]
         assert all(projection.decision.of(role) is None for role in outside)
         assert any(projection.decision.of(role) is not None for role in world["config"].roles)
 

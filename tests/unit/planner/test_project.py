@@ -14,6 +14,10 @@ POWER: dict[str, Any] = {"enable_power_awareness": True, "total_gpu_power_limit"
 ONE_GPU = RoleCapabilities(num_gpu=1, power_watts_per_replica=500)
 
 
+def limited(watts: int) -> dict[str, Any]:
+    return {**POWER, "total_gpu_power_limit": watts}
+
+
 def ready(p: int | None, d: int | None, **more: Any) -> WorkerCounts:
     counts: dict[str, Any] = {"expected_num_prefill": p, "expected_num_decode": d, **more}
     return WorkerCounts(p, d, **counts)
@@ -101,10 +105,11 @@ def test_with_power_a_target_is_compared_with_what_is_expected() -> None:
 
 def test_with_power_one_role_gets_what_the_other_leaves_of_the_gpus() -> None:
     settings: dict[str, Any] = {**POWER, "max_gpu_budget": 8}
+    needing: dict[str, Any] = {**settings, "min_gpu_budget": 8}
     assert decided(4, 9, ready(4, 1), "decode", **settings) == (None, 4)
     assert decided(8, 9, ready(8, 2), "decode", **settings) is None, "no room for even the minimum: no growth"
     assert decided(8, 1, ready(8, 2), "decode", **settings) == (None, 1)
-    assert decided(4, 1, ready(4, 2), "decode", **{**settings, "min_gpu_budget": 8}) == (None, 4)
+    assert decided(4, 1, ready(4, 2), "decode", **needing) == (None, 4)
 
 
 def test_with_power_nothing_grows_during_a_rollout() -> None:
@@ -118,10 +123,10 @@ def test_power_limit_and_its_reasons() -> None:
     assert run(20, 20, ready(5, 5), **POWER) == Projection(ScalingDecision(10, 10), PowerReason.BUDGET_CLAMPED)
     swap = run(5, 14, ready(14, 5), **POWER)
     assert (swap.decision, swap.power_reason) == (ScalingDecision(5, None), PowerReason.REBALANCE_STAGED)
-    held = run(19, 5, ready(19, 1), "decode", **{**POWER, "total_gpu_power_limit": 9_600})
+    held = run(19, 5, ready(19, 1), "decode", **limited(9_600))
     assert (held.decision, held.power_reason) == (None, PowerReason.SCALE_UP_SUPPRESSED)
 
 
 def test_minimums_beyond_the_power_limit_hold_everything() -> None:
-    projection = run(5, 5, ready(1, 1), **{**POWER, "total_gpu_power_limit": 900})
+    projection = run(5, 5, ready(1, 1), **limited(900))
     assert projection == Projection(None, PowerReason.MINIMUM_INFEASIBLE)
