@@ -1,6 +1,9 @@
-"""python -m hack.docs PAGE...: run the commands of pages on a copy of the checkout, as the tests do."""
+"""python -m hack.docs PAGE...: run the commands of pages on a copy of the checkout, as the tests do.
+
+Pages run in the order in which they are given, those for the same environment on the same machine."""
 
 import argparse
+import contextlib
 import sys
 import tempfile
 from pathlib import Path
@@ -8,7 +11,7 @@ from pathlib import Path
 from hack.codegen.files import ROOT
 from hack.docs.machine import reader
 from hack.docs.pages import ENVIRONMENTS, PageError, sessions
-from hack.docs.run import PageFailed, run
+from hack.docs.run import Machine, PageFailed, run
 from hack.kube.binaries import BinariesMissing
 
 
@@ -16,15 +19,19 @@ def main() -> int:
     """Exit code: 0 all ran, 1 a block failed or a page cannot be read, 2 wrong arguments."""
     options = _parser().parse_args()
     try:
-        for page in options.pages:
-            for session in sessions(Path(page).resolve(), ROOT):
-                if options.on and session.environment not in options.on:
-                    continue
-                with tempfile.TemporaryDirectory() as folder, reader(Path(folder), session.environment) as machine:
-                    for place, seconds in run(session, machine, timeout_s=options.timeout):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            machines: dict[str, Machine] = {}
+            for page in options.pages:
+                for session in sessions(Path(page).resolve(), ROOT):
+                    here = session.environment
+                    if options.on and here not in options.on:
+                        continue
+                    if here not in machines:
+                        machines[here] = stack.enter_context(reader(Path(folder) / here, here))
+                    for place, seconds in run(session, machines[here], timeout_s=options.timeout):
                         print(f"{place:40} {seconds:6.1f} s", flush=True)
                     if options.verbose:
-                        print((machine.work / "output").read_text(errors="replace"))
+                        print((machines[here].work / "output").read_text(errors="replace"))
     except (BinariesMissing, PageError, PageFailed) as error:
         print(error, file=sys.stderr)
         return 1

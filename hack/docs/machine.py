@@ -6,9 +6,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 from hack.codegen.files import ROOT
+from hack.docs.registry import running_registry
 from hack.docs.run import Machine, PageFailed, copy_checkout
 from hack.kube.binaries import find_prepared
 from hack.kube.control_plane import ControlPlane
+from hack.kube.programs import find_program
 
 __all__ = ("reader",)
 
@@ -25,6 +27,8 @@ def reader(folder: Path, environment: str) -> Generator[Machine]:
     """
     tools = folder / "tools"
     find_prepared(_silent).link_into(tools)
+    if environment == "cluster":
+        (tools / "helm").symlink_to(find_program("helm"))
     kept = {key: value for key, value in os.environ.items() if key not in HIDDEN and not key.startswith("PYTEST_")}
     shared = os.environ.get("GROVEKEEPER_SHARED") or str(ROOT.parent / "shared")
     variables = {**kept, "PATH": f"{tools}:{os.environ['PATH']}", "GROVEKEEPER_SHARED": shared}
@@ -35,7 +39,9 @@ def reader(folder: Path, environment: str) -> Generator[Machine]:
     checkout = folder / "grovekeeper"
     copy_checkout(checkout)
     if environment == "cluster":
-        variables["KUBECONFIG"] = str(KIND_KUBECONFIG)
+        with running_registry():
+            yield Machine(checkout, folder / "work", {**variables, "KUBECONFIG": str(KIND_KUBECONFIG)})
+        return
     plane = ControlPlane(checkout / ".grovekeeper/kube")
     try:
         yield Machine(checkout, folder / "work", variables)
