@@ -12,7 +12,7 @@ __all__ = ("INSTALL", "MissingRight", "advice", "missing_right")
 INSTALL = "grovekeeper install --crds"
 """The command that installs the custom resource definitions."""
 _DEFINITIONS = frozenset(model.KIND.resource for model in MODELS)
-_READ = ("get", "list", "watch")
+_READ = ("list", "watch")
 _DENIED = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>[a-z]+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)"'
     r'(?: in the namespace "(?P<namespace>[^"]*)")?'

@@ -48,7 +48,8 @@ INACTIVITY_S = 90.0
 BACKOFF_FIRST_S, BACKOFF_LIMIT_S = 0.2, 30.0
 UNREACHABLE_LIMIT_S = 5.0
 """Nobody is there to be overrun by attempts, and everybody waits for us once the server is back."""
-MISSING_LIMIT_S = 10.0
+MISSING_LIMIT_S = 5.0
+"""For what somebody has to install or to grant, and then waits for."""
 VERIFY_S, VERIFY_S_PER_OBJECT = 600.0, 0.01
 """How often the store is compared with a new list whatever the watch says, so that an event that got lost on the way is made up for."""
 HEALTHY_S = 10.0
@@ -148,8 +149,8 @@ class Reflector(Generic[T]):
         """Seconds until the next round."""
         if healthy:
             self._failures = 0
-        elif self.trouble == "network" != reason:
-            # The server is back, so the length of its absence is no measure any more.
+        elif self.trouble in ("network", "missing", "denied") and self.trouble != reason:
+            # The server is back, or the resource is there, so the length of the absence is no measure any more.
             self._failures = min(self._failures, 1)
         self.trouble = reason
         if reason == "verify":

@@ -27,8 +27,16 @@ FORGET_S = 600.0
 
 @dataclass(slots=True)
 class _Trouble:
+    """`before`: the error of another kind that preceded `error`, which has been so since `changed_at`."""
+
     since: float
     error: Exception
+    changed_at: float
+    before: Exception
+
+    def error_at(self, now: float) -> Exception:
+        """A starting API server refuses for a moment what it will allow, so another kind of error has to last before it counts."""
+        return self.error if now - self.changed_at >= GRACE_S else self.before
 
 
 @dataclass(slots=True)
@@ -59,13 +67,16 @@ class Troubles:
 
     def tell(self, what: str, error: Exception | None) -> None:
         """`what` (a resource, the lease) cannot be read or written because of `error`; None: it can."""
+        now, known = self._clock.monotonic(), self._open.get(what)
         if error is None:
             self._open.pop(what, None)
-        elif (known := self._open.get(what)) is not None:
-            known.error = error
-        else:
-            self._open[what] = _Trouble(self._clock.monotonic(), error)
+        elif known is None:
+            self._open[what] = _Trouble(now, error, now, error)
             self._news.set()
+        else:
+            if type(error) is not type(known.error):
+                known.before, known.changed_at = known.error_at(now), now
+            known.error = error
 
     def refused(self, error: ApiError) -> None:
         """A request was refused. What RBAC refuses to write is logged; what it refuses to read is told by whoever reads."""
@@ -83,7 +94,7 @@ class Troubles:
     def lasting(self) -> list[str]:
         """Sentences about what is wrong by now and was wrong moments ago."""
         now = self._clock.monotonic()
-        return advice(self._server, {what: trouble.error for what, trouble in self._open.items() if now - trouble.since >= GRACE_S})
+        return advice(self._server, {what: t.error_at(now) for what, t in self._open.items() if now - t.since >= GRACE_S})
 
     async def run(self) -> None:
         """Logs until cancelled. Sleeps while nothing is wrong."""

@@ -264,7 +264,7 @@ async def test_missing_resource_is_waited_for_and_logged_once(caplog: pytest.Log
             w.api.on("WATCH", path, stream(bookmark(7, initial_end=True)))
             await w.informer.wait_synced()
             assert not w.informer.missing
-    assert max(w.delays) == 10.0
+    assert max(w.delays) == 5.0
     assert len(caplog.records) == 1
 
 

@@ -83,7 +83,7 @@ def test_what_is_told_is_grouped() -> None:
         "Install them: grovekeeper install --crds"
     )
     assert found[1].startswith("ServiceAccount grovekeeper-system/grovekeeper-controllers may not list and watch secrets, services. ")
-    assert 'apiGroups: [""], resources: [secrets, services], verbs: [get, list, watch]' in found[1]
+    assert 'apiGroups: [""], resources: [secrets, services], verbs: [list, watch]' in found[1]
     assert found[2].startswith(f"API server {SERVER} refuses the credentials (401)")
     assert found[3:] == [f"API server {SERVER} cannot be reached: connection refused"]
 
@@ -135,6 +135,11 @@ async def test_what_passes_within_moments_is_not_told() -> None:
     assert len(subject.lasting()) == 1
     subject.tell("pods", errors.TransportError("x", "no answer in time"))
     assert subject.lasting() == [f"API server {SERVER} cannot be reached: no answer in time"], "another error does not begin anew"
+    subject.tell("pods", forbidden("watch", "pods"))
+    clock.advance(troubles.GRACE_S - 0.1)
+    assert subject.lasting() == [f"API server {SERVER} cannot be reached: no answer in time"], "refused by a server that starts"
+    clock.advance(0.1)
+    assert "may not watch pods" in subject.lasting()[0]
     subject.tell("pods", None)
     assert subject.lasting() == []
 
