@@ -4,6 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,9 @@ class KindCluster:
     def _remove(self) -> None:
         if containers := sorted(self._containers()):
             with self._timed("removing the cluster"):
-                docker("rm", "-f", "-v", *containers)
+                # Docker waits long for each one to be gone.
+                with ThreadPoolExecutor(len(containers)) as pool:
+                    list(pool.map(lambda name: docker("rm", "-f", "-v", name), containers))
 
     def _write_kubeconfig(self) -> None:
         _publish(self.kubeconfig, self._kind("get", "kubeconfig", "--name", CLUSTER), mode=0o600)

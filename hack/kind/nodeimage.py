@@ -96,7 +96,7 @@ def choose(in_use: str | None, report: Report) -> NodeImage:
 def try_privileged(image: NodeImage) -> None:
     """Raises MachineUnfit where the daemon may start no privileged containers, which nodes are."""
     try:
-        docker("run", "--rm", "--privileged", "--entrypoint", "true", image.name)
+        docker("run", "--rm", "--privileged", "--network", "none", "--entrypoint", "true", image.name)
     except KindFailed as error:
         raise MachineUnfit(
             "the Docker daemon cannot start privileged containers, which the nodes of a kind cluster are. Use one that can, or stop it and "
@@ -125,7 +125,7 @@ def _given(name: str, report: Report) -> str:
 
 def _brings_network(name: str) -> bool:
     try:
-        docker("run", "--rm", "--entrypoint", "test", name, "-f", "/kind/manifests/default-cni.yaml")
+        docker("run", "--rm", "--network", "none", "--entrypoint", "test", name, "-f", "/kind/manifests/default-cni.yaml")
     except KindFailed:
         return False
     return True

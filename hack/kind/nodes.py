@@ -70,7 +70,7 @@ def equip() -> None:
 
 def wait_ready(timeout_s: float = 180.0) -> None:
     """Wait until all nodes are Ready with their GPUs and DNS is Available. Raises KindFailed with what is missing."""
-    _wait(lambda: next(iter(faults()), None), "the cluster", timeout_s)
+    _wait(lambda: "; ".join(faults()) or None, "the cluster", timeout_s)
 
 
 def faults() -> tuple[str, ...]:
@@ -87,6 +87,9 @@ def faults() -> tuple[str, ...]:
                 found.append(f"node {worker} lacks its {GPUS_PER_WORKER} nvidia.com/gpu")
             if not node_labels(worker).items() <= node["metadata"].get("labels", {}).items():
                 found.append(f"node {worker} lacks its topology labels")
+    proxy = json.loads(kubectl("get", "daemonset", "kube-proxy", "-n", "kube-system", "-o", "json"))["status"]
+    if (ready := proxy.get("numberReady", 0)) != len(NODES):
+        found.append(f"daemonset kube-system/kube-proxy is ready on {ready} of {len(NODES)} nodes")
     if not _has_condition(json.loads(kubectl("get", "deployment", "coredns", "-n", "kube-system", "-o", "json")), "Available"):
         found.append("deployment kube-system/coredns is not Available")
     return tuple(found)

@@ -19,7 +19,9 @@ mkdir -p "$root"/opt/cni/bin "$root"/kind/manifests "$root"/etc/kubernetes/manif
 cp -L "$programs"/{containerd,ctr,containerd-shim-runc-v2,crictl} "$root/usr/local/bin/"
 cp -L "$programs"/{host-local,loopback,ptp,portmap} "$root/opt/cni/bin/"
 cp -L "$programs/kube" "$root/usr/bin/kube"
-for name in kubelet kubeadm kubectl "${components[@]}"; do ln -s kube "$root/usr/bin/$name"; done
+for name in kubelet kubeadm kubectl; do ln -s kube "$root/usr/bin/$name"; done
+# Where the official images of these have them; kube-proxy is called by this path.
+for name in "${components[@]}"; do ln -s /usr/bin/kube "$root/usr/local/bin/$name"; done
 
 # A container has no devices, mounts and consoles to set up at boot.
 wants=$root/lib/systemd/system
