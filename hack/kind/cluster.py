@@ -173,10 +173,9 @@ class KindCluster:
 
     def _remove(self) -> None:
         if containers := sorted(self._containers()):
-            with self._timed("removing the cluster"):
-                # Docker waits long for each one to be gone.
-                with ThreadPoolExecutor(len(containers)) as pool:
-                    list(pool.map(lambda name: docker("rm", "-f", "-v", name), containers))
+            # At once, because Docker waits long for each to be gone.
+            with self._timed("removing the cluster"), ThreadPoolExecutor(len(containers)) as pool:
+                list(pool.map(_remove_container, containers))
 
     def _write_kubeconfig(self) -> None:
         _publish(self.kubeconfig, self._kind("get", "kubeconfig", "--name", CLUSTER), mode=0o600)
@@ -189,6 +188,10 @@ class KindCluster:
         began = time.monotonic()
         yield
         self._report(f"{what}: {time.monotonic() - began:.1f} s")
+
+
+def _remove_container(name: str) -> None:
+    docker("rm", "-f", "-v", name)
 
 
 @contextlib.contextmanager
