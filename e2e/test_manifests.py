@@ -21,7 +21,7 @@ NAMESPACE = "grovekeeper-system"
 NAMESPACES = (NAMESPACE, "inference", "leases")
 """The base's, and those of the value sets of the chart."""
 COMPONENTS = sorted(p.parent.name for p in MANIFESTS.glob("components/*/kustomization.yaml"))
-SERVICE_MONITORS = {
+SERVICE_MONITORS: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
@@ -49,10 +49,23 @@ def system(control_plane: ControlPlane, crds: None) -> Iterator[str]:
         for name in NAMESPACES:
             client.raw("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         client.raw("POST", definitions, SERVICE_MONITORS)
-        yield NAMESPACE
-        run("delete", "-k", str(BASE), "--ignore-not-found", "--wait=false")
+    yield NAMESPACE
+    run("delete", "-k", str(BASE), "--ignore-not-found", "--wait=false")
+    with control_plane.client() as client:
         for path in (*(f"/api/v1/namespaces/{name}" for name in NAMESPACES), f"{definitions}/{SERVICE_MONITORS['metadata']['name']}"):
             client.raw("DELETE", path)
+
+
+@pytest.fixture(scope="module")
+def base(control_plane: ControlPlane) -> str:
+    """What kustomize makes of the base."""
+    return kubectl_of(control_plane)("kustomize", str(BASE))
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane: ControlPlane, system: str, base: str) -> dict[str, str]:
+    """The base is applied."""
+    return applied(kubectl_of(control_plane)("apply", "--validate=strict", "-f", "-", stdin=base))
 
 
 def applied(said: str) -> dict[str, str]:
@@ -75,12 +88,12 @@ def test_the_base_is_applied_twice_without_a_change(kubectl: Kubectl, system: st
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_every_component_passes_a_dry_run_of_the_server(kubectl: Kubectl, system: str, tmp_path: Path, component: str) -> None:
+def test_every_component_passes_a_dry_run_of_the_server(kubectl: Kubectl, base: str, system: str, tmp_path: Path, component: str) -> None:
     lines = ["resources: [base]", f"components: [components/{component}]"]
     (tmp_path / "kustomization.yaml").write_text("\n".join(lines))
     for name in ("base", "config", "components"):
         (tmp_path / name).symlink_to(MANIFESTS / name)
-    base, with_component = kubectl("kustomize", str(BASE)), kubectl("kustomize", str(tmp_path))
+    with_component = kubectl("kustomize", str(tmp_path))
     assert with_component != base
     kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=with_component)
 
@@ -92,16 +105,18 @@ def test_the_overlay_to_copy_passes_a_dry_run_and_gives_the_waiter_its_image(kub
     assert "image: grovekeeper" not in built
 
 
-MAY = [("view", "get", "podgangs.scheduler.grove.io", True)]
-MAY += [("view", verb, "podcliquesets.grove.io", verb in ("list", "watch")) for verb in ("list", "watch", "create", "delete")]
-MAY += [("edit", verb, "podcliquesets.grove.io", True) for verb in ("get", "create", "update", "patch", "delete")]
-MAY += [("edit", "update", f"{plural}.grove.io/scale", True) for plural in ("podcliquesets", "podcliques", "podcliquescalinggroups")]
-MAY += [("edit", verb, "podgangs.scheduler.grove.io", False) for verb in ("create", "patch", "delete")]
-MAY += [("edit", "create", "podcliques.grove.io", False), ("admin", "create", "podcliquesets.grove.io", True)]
+MAY = [
+    ("view", "get", "podgangs.scheduler.grove.io", True),
+    *(("view", verb, "podcliquesets.grove.io", verb in ("list", "watch")) for verb in ("list", "watch", "create", "delete")),
+    *(("edit", verb, "podcliquesets.grove.io", True) for verb in ("get", "create", "update", "patch", "delete")),
+    *(("edit", "update", f"{plural}.grove.io/scale", True) for plural in ("podcliquesets", "podcliques", "podcliquescalinggroups")),
+    *(("edit", verb, "podgangs.scheduler.grove.io", False) for verb in ("create", "patch", "delete")),
+    ("edit", "create", "podcliques.grove.io", False),
+    ("admin", "create", "podcliquesets.grove.io", True),
+]
 
 
-def test_roles_of_people_reach_our_resources(kubectl: Kubectl, control_plane: ControlPlane, system: str, namespace: str) -> None:
-    kubectl("apply", "-k", str(BASE))
+def test_roles_of_people_reach_our_resources(kubectl: Kubectl, control_plane: ControlPlane, installed: object, namespace: str) -> None:
     for role in ("view", "edit", "admin"):
         kubectl("create", "rolebinding", role, "-n", namespace, f"--clusterrole={role}", f"--user={role}er")
 
@@ -118,8 +133,7 @@ def test_roles_of_people_reach_our_resources(kubectl: Kubectl, control_plane: Co
 
 
 @pytest.mark.parametrize("component", ["controllers", "scheduler"])
-def test_pods_are_admitted_where_pod_security_is_restricted(kubectl: Kubectl, system: str, component: str) -> None:
-    kubectl("apply", "-k", str(BASE))
+def test_pods_are_admitted_where_pod_security_is_restricted(kubectl: Kubectl, installed: object, component: str) -> None:
     deployment: dict[str, Any] = json.loads(kubectl("get", "deployment", f"grovekeeper-{component}", "-n", NAMESPACE, "-o", "json"))
     template = deployment["spec"]["template"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", **template["metadata"]}, "spec": template["spec"]}
@@ -148,12 +162,12 @@ def plain(document: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_the_chart_with_its_defaults_makes_the_objects_of_the_base(kubectl: Kubectl) -> None:
-    base, chart = by_name(kubectl("kustomize", str(BASE))), by_name(rendered("default"))
-    assert base.keys() - chart.keys() == {("Namespace", NAMESPACE)}
-    assert chart.keys() <= base.keys()
+def test_the_chart_with_its_defaults_makes_the_objects_of_the_base(base: str) -> None:
+    ours, chart = by_name(base), by_name(rendered("default"))
+    assert ours.keys() - chart.keys() == {("Namespace", NAMESPACE)}
+    assert chart.keys() <= ours.keys()
     for key, document in chart.items():
-        assert plain(document) == plain(base[key])
+        assert plain(document) == plain(ours[key])
 
 
 @pytest.mark.parametrize("values", VALUE_SETS)
@@ -163,8 +177,7 @@ def test_the_chart_passes_a_dry_run_of_the_server(kubectl: Kubectl, system: str,
     assert len(said) == len(by_name(text))
 
 
-def test_the_installing_job_is_admitted_where_pod_security_is_restricted(kubectl: Kubectl, system: str) -> None:
-    kubectl("apply", "-k", str(BASE))
+def test_the_installing_job_is_admitted_where_pod_security_is_restricted(kubectl: Kubectl, installed: object) -> None:
     template = by_name(rendered("production"))["Job", "grovekeeper-install-crds"]["spec"]["template"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", **template["metadata"]}, "spec": template["spec"]}
     kubectl("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-", stdin=json.dumps(pod))
