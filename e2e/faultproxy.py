@@ -116,10 +116,16 @@ class Recorded:
 
 @dataclass(slots=True)
 class FaultProxy:
-    """Listens on a free loopback port while entered. HTTPS with `certificates` (those of the control plane do), else plain HTTP."""
+    """Listens on a free port while entered. HTTPS with `certificates` (those of the control plane do) or `identity`, else plain HTTP.
 
-    kubeconfig: Path
+    `host`: where to listen. `upstream`: the API server, if not the one of the kubeconfig.
+    """
+
+    kubeconfig: Path = Path()
     certificates: Certificates | None = None
+    host: str = "127.0.0.1"
+    upstream: Access | None = None
+    identity: ssl.SSLContext | None = None
     rules: list[Rule] = field(default_factory=list[Rule])
     requests: list[Recorded] = field(default_factory=list[Recorded])
     server: str = ""
@@ -130,7 +136,7 @@ class FaultProxy:
     _upstream: Access = field(default=Access("", None, ""))
 
     async def __aenter__(self) -> Self:
-        self._upstream = read_kubeconfig(self.kubeconfig)
+        self._upstream = self.upstream or read_kubeconfig(self.kubeconfig)
         trust = ssl.create_default_context(cafile=self._upstream.ca) if self._upstream.ca else True
         connector = TCPConnector(ssl=trust, limit=0)
         self._session = ClientSession(connector=connector, auto_decompress=False, timeout=ClientTimeout(total=None))
@@ -138,12 +144,12 @@ class FaultProxy:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        identity: ssl.SSLContext | None = None
+        identity = self.identity
         if self.certificates:
             identity = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             identity.load_cert_chain(self.certificates.server_cert, self.certificates.server_key)
-        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=identity).start()
-        self.server = f"{'https' if identity else 'http'}://127.0.0.1:{self._runner.addresses[0][1]}"
+        await web.TCPSite(self._runner, self.host, 0, ssl_context=identity).start()
+        self.server = f"{'https' if identity else 'http'}://{self.host}:{self._runner.addresses[0][1]}"
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

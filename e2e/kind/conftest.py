@@ -5,9 +5,11 @@
 Docker and the rights that kind needs: with CI=true their absence fails, elsewhere it skips.
 """
 
+import contextlib
 import os
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,11 +28,12 @@ from e2e.kind.system import Overlay, System
 from e2e.kind.wipe import wipe
 from e2e.kind.workload import chat
 from hack.codegen.files import ROOT
-from hack.kind import KindCluster
+from hack.kind import KindCluster, KindFailed
 from hack.kube.binaries import find_prepared
 
 HERE = Path(__file__).parent
 NAMESPACE = "kind-e2e"
+SETTLE_S = 60.0
 CHAT_PODS = 7
 """Per replica of the set."""
 KUBECTL = pytest.StashKey[Kubectl]()
@@ -76,11 +79,23 @@ def measured(pytestconfig: pytest.Config) -> Callable[[str], None]:
 def kind_cluster() -> KindCluster:
     """The cluster that `make kind-up` makes, whole; left running."""
     cluster = KindCluster()
-    if why := "; ".join(cluster.faults()):
+    deadline = time.monotonic() + SETTLE_S
+    # One that is there may be busy starting.
+    while (faults := _faults(cluster)) and time.monotonic() < deadline and cluster.nodes():
+        time.sleep(1.0)
+    if why := "; ".join(faults):
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI needs a kind cluster: {why}")
         pytest.skip(f"{why}: make kind-up")
     return cluster
+
+
+def _faults(cluster: KindCluster) -> tuple[str, ...]:
+    """What is wrong with it; that it cannot be looked at is wrong too."""
+    try:
+        return cluster.faults()
+    except KindFailed as error:
+        return (str(error),)
 
 
 @pytest.fixture(scope="session")
@@ -126,6 +141,31 @@ async def beginning(live: Live, kubectl: Kubectl) -> Beginning:
     return Beginning(datetime.now(UTC), {node["metadata"]["name"]: node["metadata"]["labels"] for node in nodes})
 
 
+@dataclass(slots=True)
+class Deliberate:
+    """When a right was missing on purpose: what was refused then proves nothing about the manifests."""
+
+    windows: list[tuple[datetime, datetime]] = field(default_factory=list[tuple[datetime, datetime]])
+
+    @contextlib.contextmanager
+    def window(self) -> Generator[None]:
+        """A right is missing meanwhile."""
+        began = datetime.now(UTC)
+        try:
+            yield
+        finally:
+            self.windows.append((began, datetime.now(UTC)))
+
+    def covers(self, at: datetime) -> bool:
+        return any(begin <= at <= end for begin, end in self.windows)
+
+
+@pytest.fixture(scope="session")
+def deliberate() -> Deliberate:
+    """Shared by the test that takes a right away and the one that looks for refusals."""
+    return Deliberate()
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def system(
     kind_cluster: KindCluster, kubectl: Kubectl, live: Live, image: str, beginning: Beginning, tmp_path_factory: pytest.TempPathFactory
@@ -139,19 +179,19 @@ async def system(
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def scene(system: System, kubectl: Kubectl, live: Live) -> AsyncGenerator[Scene]:
-    """The namespace of the workloads, and the topology that they name; Grovekeeper is available."""
+    """The namespace of the workloads; Grovekeeper is available."""
     await system.rolled_out()
     made = Scene(live, kubectl, NAMESPACE)
     await kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    await kubectl.apply(yaml.safe_load((ROOT / "manifests/samples/topology.yaml").read_text()))
     yield made
     await kubectl.outcome("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def running(scene: Scene, image: str) -> Scene:
+async def running(scene: Scene, kubectl: Kubectl, image: str) -> Scene:
     """One replica of `chat` with all pods ready, whatever was done to it before."""
     if not any(pod.clique.startswith("chat-") for pod in await scene.pods()):
+        await kubectl.apply(yaml.safe_load((ROOT / "manifests/samples/topology.yaml").read_text()))
         await scene.apply(chat(image))
     await scene.scale("pcs/chat", 1)
     await scene.ready(CHAT_PODS, "chat with one replica", 90.0)
