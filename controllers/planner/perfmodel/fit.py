@@ -252,7 +252,7 @@ class _Line(NamedTuple):
 
 def _straight_line(x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]) -> tuple[_Line, NDArray[np.float64]]:
     """And the residual of every sample."""
-    w, wx = float(weight.sum()), float(weight.dot(x))
+    w, wx = float(np.add.reduce(weight)), float(weight.dot(x))
     mean = wx / w
     centred = x - mean
     weighted = weight * centred

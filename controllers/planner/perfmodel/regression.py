@@ -58,6 +58,8 @@ def classify(ranks: Sequence[RankLoad]) -> Work | None:
     """
     if not ranks:
         raise ValueError("invalid forward pass metrics: at least one attention-DP rank metric is required")
+    if len(ranks) == 1:
+        return _work_of(ranks[0])
     busiest, most = None, -1.0
     for rank in ranks:
         work = _work_of(rank)

@@ -89,14 +89,12 @@ class SampleStore:
     def _drop_one(self) -> None:
         if self._buckets is None:
             self._buckets = self._fill_buckets()
-        key = min(self._buckets, key=self._precedence)
-        age = self._buckets[key].popleft()
-        if not self._buckets[key]:
+        most = max(map(len, self._buckets.values()))
+        age, key = min((ages[0], key) for key, ages in self._buckets.items() if len(ages) == most)
+        if most > 1:
+            self._buckets[key].popleft()
+        else:
             del self._buckets[key]
         at = int((self._rows[-1, : self._n] == age).argmax())
         self._rows[1:, at : self._n - 1] = self._rows[1:, at + 1 : self._n]
         self._n -= 1
-
-    def _precedence(self, key: int) -> tuple[int, int]:
-        ages = (self._buckets or {})[key]
-        return -len(ages), ages[0]
