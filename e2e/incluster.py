@@ -5,7 +5,7 @@ import json
 import secrets
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,18 @@ from hack.daemon import CONTROLLERS_CONFIG, Daemon
 from hack.kube import Client, ControlPlane
 from hack.kube.components import LOOPBACK
 
-__all__ = ("AUDIT_POLICY", "NAMESPACE", "Identity", "InCluster", "Replica", "cpu_s", "ended_at", "readiness", "write_kubeconfig")
+__all__ = (
+    "AUDIT_POLICY",
+    "NAMESPACE",
+    "Identity",
+    "InCluster",
+    "Replica",
+    "cpu_s",
+    "ended_at",
+    "readiness",
+    "received_at",
+    "write_kubeconfig",
+)
 
 NAMESPACE = "grovekeeper-system"
 BASE = CONTROLLERS_CONFIG.parents[1] / "base"
@@ -89,6 +100,10 @@ class Replica:
         """How many lines have that message."""
         return sum(record.get("msg") == message for record in self.daemon.log())
 
+    def logged_at(self, message: str) -> float:
+        """When it logged that message last, UNIX time."""
+        return max(datetime.fromisoformat(r["time"]).timestamp() for r in self.daemon.log() if r.get("msg") == message)
+
     def ready(self) -> tuple[bool, str]:
         return readiness(self.daemon.port)
 
@@ -136,7 +151,7 @@ class InCluster:
         self.client.request("PATCH", f"{folder}/{name}?fieldManager=test&force=true", manifest, APPLY)
 
     @contextmanager
-    def without(self, component: str, verbs: set[str], resource: str, *, kind: str = "ClusterRole") -> Iterator[None]:
+    def without(self, component: str, verbs: set[str], resource: str, *, kind: str = "ClusterRole") -> Generator[None]:
         """The account of a process lacks these verbs on a resource inside the block."""
         whole = self.roles[kind, f"grovekeeper-{component}"]
         rules: list[Manifest] = []
@@ -158,7 +173,7 @@ class InCluster:
         return Identity(self.plane, f"grovekeeper-{component}", self.folder / secrets.token_hex(4))
 
     @contextmanager
-    def replica(self, component: str, *flags: str, identity: Identity | None = None, kubeconfig: Path | None = None) -> Iterator[Replica]:
+    def replica(self, component: str, *flags: str, identity: Identity | None = None, kubeconfig: Path | None = None) -> Generator[Replica]:
         """A running process; the lease is free again afterwards."""
         name = f"{component}-{secrets.token_hex(2)}"
         replica = Replica(component, name, identity or self.identity(component), self.folder, *flags, kubeconfig=kubeconfig)
@@ -198,3 +213,8 @@ class InCluster:
 def ended_at(entry: Manifest) -> float:
     """When a request was answered, UNIX time."""
     return datetime.fromisoformat(entry["stageTimestamp"]).timestamp()
+
+
+def received_at(entry: Manifest) -> float:
+    """When a request arrived, UNIX time."""
+    return datetime.fromisoformat(entry["requestReceivedTimestamp"]).timestamp()
