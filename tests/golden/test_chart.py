@@ -9,8 +9,12 @@ import pytest
 import yaml
 
 from api.operatorconfig import load_operator_configuration
-from hack.chart.files import FOLDER
+from hack.chart.files import FOLDER, stale
 from tests.golden.chart.release import HERE, VALUE_SETS, helm, rendered
+
+
+def test_files_are_up_to_date() -> None:
+    assert stale() == []
 
 
 @pytest.mark.parametrize("values", VALUE_SETS)
