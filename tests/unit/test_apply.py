@@ -143,6 +143,7 @@ def api(
     return kind(status, kind.__name__, message, details=details, retry_after_s=wait_s)
 
 
+RBAC = 'pods is forbidden: User "jane" cannot create resource "pods" in API group "" in the namespace "ns"'
 ERRORS: list[tuple[Exception, str, float, str]] = [
     (api(errors.Conflict, 409), "conflict", 0, ""),
     (api(errors.Invalid, 422), "blocked", 60, "InvalidSpec: "),
@@ -150,6 +151,7 @@ ERRORS: list[tuple[Exception, str, float, str]] = [
     (api(errors.BadRequest, 400), "blocked", 60, "InvalidSpec: "),
     (api(errors.Forbidden, 403), "blocked", 60, "Forbidden: "),
     (api(errors.Forbidden, 403, "pods is forbidden: exceeded quota: q, used 1"), "blocked", 60, "QuotaExceeded: "),
+    (api(errors.Forbidden, 403, RBAC), "blocked", 15, "Forbidden: User jane may not create pods in namespace ns. Add"),
     (api(errors.Forbidden, 403, cause="NamespaceTerminating"), "blocked", 60, "NamespaceTerminating: "),
     (api(errors.Forbidden, 403, "namespace ns because it is being terminated"), "blocked", 60, "NamespaceTerminating: "),
     (api(errors.TooManyRequests, 429, wait_s=5.0), "after", 5, ""),

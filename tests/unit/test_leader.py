@@ -252,6 +252,60 @@ async def test_a_stop_while_following_ends_without_work(server: LeaseServer) -> 
     assert server.holder == "other"
 
 
+async def test_an_abandoned_lease_is_taken_when_it_expires_not_a_period_later(server: LeaseServer) -> None:
+    server.put({"metadata": {}, "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1}})
+    one = Candidate(server, "one", timing=Timing(1.0, 10.0, 8.0))
+    began = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one.run)
+        with anyio.fail_after(5):
+            await one.leading.wait()
+        one.stop.set()
+    assert 1.0 <= anyio.current_time() - began < 3.0
+
+
+async def test_what_keeps_the_lease_from_being_written_is_told_until_it_is_over(server: LeaseServer) -> None:
+    one = Candidate(server, "one")
+    told: list[tuple[str, str]] = []
+    answers: list[Exception | None] = [
+        errors.Forbidden(403, "Forbidden", "no"),
+        errors.TransportError("x", "refused"),
+        TimeoutError(),
+        None,
+    ]
+    elector = LeaderElector(
+        one.transport,
+        one.fence,
+        one.clock,
+        seeded(),
+        namespace="ns",
+        name="one",
+        holder="one",
+        timing=FAST,
+        told=lambda what, error: told.append((what, type(error).__name__)),
+    )
+
+    async def fail(call: Call) -> None:
+        match answers[0]:
+            case None:
+                return
+            case TimeoutError():
+                del answers[0]
+                await anyio.sleep_forever()
+            case error:
+                del answers[0]
+                raise error
+
+    server.before = fail
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(elector.run, one.lead, one.stop)
+            await one.leading.wait()
+            one.stop.set()
+    assert [what for what, _ in told[:4]] == ["lease ns/one"] * 4
+    assert [error for _, error in told[:4]] == ["Forbidden", "TransportError", "TransportError", "NoneType"]
+
+
 async def test_a_foreign_lease_expires_by_our_clock_not_by_its_times(server: LeaseServer) -> None:
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 15, "leaseTransitions": 6, "renewTime": "1999-01-01T00:00:00.000000Z"}
     server.put({"metadata": {}, "spec": spec})

@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from controllers.runtime.errors import (
     ApiError,
     BadRequest,
     Conflict,
+    Distrusted,
     FieldCause,
     Forbidden,
     Gone,
@@ -322,9 +324,46 @@ async def test_refused_connection_certainly_did_nothing() -> None:
         with pytest.raises(TransportError) as caught:
             await transport.call("POST", PODS)
         assert not isinstance(caught.value, UnknownOutcome)
-        with pytest.raises(TransportError):
+        assert caught.value.cause == "connection refused"
+        with pytest.raises(TransportError, match="ClientConnectorError"):
             async with transport.stream(PODS):
                 pass
+
+
+async def test_a_name_that_does_not_resolve_is_told() -> None:
+    async with Transport(Credentials("http://grovekeeper.invalid:1", FileSource(), Trust())) as transport:
+        with pytest.raises(TransportError) as caught:
+            await transport.call("GET", PODS)
+    assert caught.value.cause.startswith("DNS does not resolve grovekeeper.invalid")
+
+
+async def test_refused_calls_are_told_and_watches_are_not(api: FakeApi) -> None:
+    told: list[ApiError] = []
+    api.on("POST", PODS, refusal(403, "Forbidden"), refusal(409, "Conflict"))
+    api.on("WATCH", PODS, refusal(403, "Forbidden"))
+    async with Transport(credentials(api), refused=told.append) as transport:
+        for _ in range(2):
+            with pytest.raises(ApiError):
+                await transport.call("POST", PODS)
+        with pytest.raises(Forbidden):
+            async with transport.stream(PODS, query={"watch": "true"}):
+                pass
+    assert [error.status for error in told] == [403]
+
+
+async def test_a_ca_that_is_replaced_after_a_refusal_is_read_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controllers.runtime.identity.REFRESH_PAUSE_S", 0.05)
+    ca, path = trustme.CA(), tmp_path / "ca.crt"
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    path.write_bytes(trustme.CA().cert_pem.bytes())
+    async with serve(FakeApi(), context) as api, Transport(Credentials(api.url, FileSource(), Trust(ca_file=path))) as transport:
+        api.on("GET", PODS, Reply())
+        with pytest.raises(Distrusted):
+            await transport.call("GET", PODS)
+        path.write_bytes(ca.cert_pem.bytes())
+        await anyio.sleep(0.06)
+        await transport.call("GET", PODS)
 
 
 async def test_tls_is_verified_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
@@ -344,6 +383,7 @@ async def test_tls_is_verified_unless_told_otherwise(caplog: pytest.LogCaptureFi
             with pytest.raises(TransportError) as caught:
                 await transport.call("POST", PODS)
     assert not isinstance(caught.value, UnknownOutcome)
+    assert caught.value.cause.startswith("TLS: its certificate is refused (")
     assert len(api.requests) == 2
     assert [r.message for r in caplog.records] == ["certificates of the API server are not verified"]
 
