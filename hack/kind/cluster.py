@@ -159,11 +159,21 @@ class KindCluster:
                 self._report(f"starting {name}, which is {states[name]}")
                 docker("start", name)
             mark = docker("exec", NODES[0], "sh", "-c", f"cat {MARK} 2>/dev/null || true")
-            if mark == digest:
+            if mark == digest and self._answers():
                 return True
-            self._report("the cluster was made with other settings" if mark else "the cluster was left half-made")
+            if mark != digest:
+                self._report("the cluster was made with other settings" if mark else "the cluster was left half-made")
         self._remove()
         return False
+
+    def _answers(self) -> bool:
+        try:
+            nodes.wait_answers()
+        except KindFailed as error:
+            # etcd does not wait for the disk: a machine that lost its power may have lost the cluster.
+            self._report(f"the cluster cannot be kept: {error}")
+            return False
+        return True
 
     def _create(self, configuration: str, image: nodeimage.NodeImage) -> None:
         nodeimage.try_privileged(image)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def kind_configuration(settings: Settings) -> str:
     policy_mount = {"hostPath": str(settings.policy), "containerPath": f"{POLICY_FOLDER}/{settings.policy.name}", "readOnly": True}
     control_plane = {"role": "control-plane", "image": settings.image, "extraMounts": [policy_mount]}
     worker = {"role": "worker", "image": settings.image}
-    patches: list[dict[str, Any]] = [_api_server(settings.policy.name)]
+    patches: list[dict[str, Any]] = [_control_plane(settings.policy.name)]
     if settings.cgroup_v1:
         # kubelets of 1.35 and later refuse to start there unless told otherwise.
         patches.append({"kind": "KubeletConfiguration", "failCgroupV1": False})
@@ -69,9 +70,12 @@ def kind_configuration(settings: Settings) -> str:
     return yaml.safe_dump(config, sort_keys=False)
 
 
-def _api_server(policy: str) -> dict[str, Any]:
-    """kubeadm patch: the API server writes an audit log. A log file is renamed at 100 MB; fifty old ones are kept."""
-    arguments = {
+def _control_plane(policy: str) -> dict[str, Any]:
+    """kubeadm patch: the API server writes an audit log, and a slow disk stops nothing.
+
+    A log file is renamed at 100 MB; fifty old ones are kept. A list takes the place of kind's own, whose only entry of use is repeated.
+    """
+    audit = {
         "audit-policy-file": f"{POLICY_FOLDER}/{policy}",
         "audit-log-path": f"{AUDIT_FOLDER}/audit.log",
         "audit-log-maxsize": "100",
@@ -81,8 +85,18 @@ def _api_server(policy: str) -> dict[str, Any]:
         {"name": "audit-policy", "hostPath": POLICY_FOLDER, "mountPath": POLICY_FOLDER, "readOnly": True, "pathType": "DirectoryOrCreate"},
         {"name": "audit-log", "hostPath": AUDIT_FOLDER, "mountPath": AUDIT_FOLDER, "readOnly": False, "pathType": "DirectoryOrCreate"},
     ]
-    extra = [{"name": name, "value": value} for name, value in arguments.items()]
-    return {"kind": "ClusterConfiguration", "apiServer": {"extraArgs": extra, "extraVolumes": volumes}}
+    return {
+        "kind": "ClusterConfiguration",
+        "apiServer": {"extraArgs": _arguments(audit), "extraVolumes": volumes},
+        # With one control plane, an election can only be lost, to a disk that is slow for seconds.
+        "controllerManager": {"extraArgs": _arguments({"enable-hostpath-provisioner": "true", "leader-elect": "false"})},
+        "scheduler": {"extraArgs": _arguments({"leader-elect": "false"})},
+        "etcd": {"local": {"extraArgs": _arguments({"unsafe-no-fsync": "true"})}},
+    }
+
+
+def _arguments(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def audit_policy() -> str:

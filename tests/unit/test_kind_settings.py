@@ -66,6 +66,12 @@ def test_the_api_server_reads_the_policy_and_writes_the_log_on_the_node() -> Non
     assert "extraMounts" not in config["nodes"][1]
 
 
+def test_kinds_own_argument_survives_the_patch() -> None:
+    cluster = patch(configuration(), "ClusterConfiguration")
+    assert cluster is not None
+    assert {"name": "enable-hostpath-provisioner", "value": "true"} in cluster["controllerManager"]["extraArgs"]
+
+
 def test_the_policy_keeps_completed_requests_of_accounts_outside_kubernetes() -> None:
     policy = yaml.safe_load(audit_policy())
     assert set(policy["omitStages"]) == {"RequestReceived", "ResponseStarted", "Panic"}
