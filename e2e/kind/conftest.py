@@ -8,7 +8,7 @@ Docker and the rights that kind needs: with CI=true their absence fails, elsewhe
 import contextlib
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from e2e.kind.wipe import wipe
 from e2e.kind.workload import chat
 from hack.codegen.files import ROOT
 from hack.kind import KindCluster, KindFailed
-from hack.kube.binaries import find_prepared
+from hack.kube.binaries import cache_folder, find_prepared, locked
 
 HERE = Path(__file__).parent
 NAMESPACE = "kind-e2e"
@@ -76,8 +76,8 @@ def measured(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 
 @pytest.fixture(scope="session")
-def kind_cluster() -> KindCluster:
-    """The cluster that `make kind-up` makes, whole; left running."""
+def kind_cluster() -> Iterator[KindCluster]:
+    """The cluster that `make kind-up` makes, whole; left running. Nobody makes it anew or removes it meanwhile."""
     cluster = KindCluster()
     deadline = time.monotonic() + SETTLE_S
     # One that is there may be busy starting.
@@ -87,7 +87,8 @@ def kind_cluster() -> KindCluster:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI needs a kind cluster: {why}")
         pytest.skip(f"{why}: make kind-up")
-    return cluster
+    with locked(cache_folder("kind")):
+        yield cluster
 
 
 def _faults(cluster: KindCluster) -> tuple[str, ...]:
@@ -190,9 +191,13 @@ async def scene(system: System, kubectl: Kubectl, live: Live) -> AsyncGenerator[
 @pytest_asyncio.fixture(loop_scope="session")
 async def running(scene: Scene, kubectl: Kubectl, image: str) -> Scene:
     """One replica of `chat` with all pods ready, whatever was done to it before."""
-    if not any(pod.clique.startswith("chat-") for pod in await scene.pods()):
+    pods = await scene.pods(lambda pod: pod.clique.startswith("chat-"))
+    if not pods:
         await kubectl.apply(yaml.safe_load((ROOT / "manifests/samples/topology.yaml").read_text()))
         await scene.apply(chat(image))
-    await scene.scale("pcs/chat", 1)
+    elif len(pods) != CHAT_PODS:
+        await scene.scale("pcs/chat", 1)
+        await scene.scale("pcsg/chat-0-prefill", 2)
+        await scene.scale("pclq/chat-0-decode", 2)
     await scene.ready(CHAT_PODS, "chat with one replica", 90.0)
     return scene
