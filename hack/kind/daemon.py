@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from hack.kind.docker import answers, docker
-from hack.kind.failures import KindFailed, MachineUnfit
+from hack.kind.failures import MachineUnfit
 from hack.kind.host import withheld_here
 from hack.kube.binaries import BinariesMissing, Report, cache_folder, run_lines
 from hack.kube.process import Lifetime, Process
@@ -22,7 +22,7 @@ START_S = 60.0
 
 
 def ensure(report: Report) -> None:
-    """Have a daemon that answers. Raises KindFailed."""
+    """Have a daemon that answers. Raises MachineUnfit."""
     if answers():
         return
     if (why := obstacle(os.environ.get("DOCKER_HOST"), os.geteuid(), shutil.which("apt-get"))) is not None:
@@ -50,21 +50,21 @@ def obstacle(host: str | None, user: int, apt: str | None) -> str | None:
 
 
 def install(programs: dict[str, str], report: Report) -> None:
-    """Install the Debian packages of programs that are missing. Raises KindFailed."""
+    """Install the Debian packages of programs that are missing. Raises MachineUnfit."""
     # sbin is not on every PATH.
     path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
     packages = sorted({package for program, package in programs.items() if shutil.which(program, path=path) is None})
     if not packages:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise KindFailed(f"missing: {', '.join(packages)}; install them (Debian: sudo apt-get install {' '.join(packages)})")
+        raise MachineUnfit(f"missing: {', '.join(packages)}; install them (Debian: sudo apt-get install {' '.join(packages)})")
     report(f"installing {', '.join(packages)}")
     quiet = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
     try:
         run_lines([*quiet, "update"], lambda _: None)
         run_lines([*quiet, "install", "-y", "--no-install-recommends", *packages], lambda _: None)
     except BinariesMissing as error:
-        raise KindFailed(f"cannot install {', '.join(packages)}: {error}") from error
+        raise MachineUnfit(f"cannot install {', '.join(packages)}: {error}") from error
 
 
 def stop_own(report: Report) -> None:
@@ -90,19 +90,20 @@ def _start(report: Report) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     argv = ["dockerd", "--data-root", str(folder / "data"), "--exec-root", str(RUNTIME), "--pidfile", str(RUNTIME / "dockerd.pid")]
     RUNTIME.mkdir(parents=True, exist_ok=True)
-    # Left by a daemon that was killed, it would be taken for a living one if the number is used again.
-    (RUNTIME / "dockerd.pid").unlink(missing_ok=True)
     if withheld_here():
         argv += ["--add-runtime", f"lesscaps={_lesscaps(folder)}", "--default-runtime", "lesscaps"]
-    report(f"starting dockerd, state in {folder}")
     if process.pid is None:
+        report(f"starting dockerd, state in {folder}")
+        # Left by a daemon that was killed, they would be believed where the number is in use again, be it by a zombie.
+        for stale in ("dockerd.pid", "containerd/containerd.pid"):
+            (RUNTIME / stale).unlink(missing_ok=True)
         process.start(["env", f"PATH={os.environ.get('PATH', '')}:/usr/sbin:/sbin", *argv], Lifetime.DETACHED)
     deadline = time.monotonic() + START_S
     while not answers():
         if process.pid is None or time.monotonic() > deadline:
             tail = process.log_tail()
             process.stop()
-            raise KindFailed(
+            raise MachineUnfit(
                 f"dockerd does not start; it needs root with the right to mount and to make network devices. End of its log:\n{tail}"
             )
         time.sleep(0.2)
