@@ -9,9 +9,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import anyio
 import msgspec
@@ -19,19 +18,20 @@ import yaml
 
 from api.plan import Manifest
 from cli.numbers import seconds
+from cli.version import VERSION
 from controllers.runtime.apply import Caller
 from controllers.runtime.credentials import load_credentials
 from controllers.runtime.errors import ApiError, Conflict, Forbidden, NotFound, TransportError
 from controllers.runtime.transport import Transport
 
-__all__ = ("CRDS", "FIELD_MANAGER", "VERSION", "Installation", "add_parser", "install", "load_crds", "run")
+__all__ = ("CRDS", "FIELD_MANAGER", "INSTALLED_BY", "Installation", "add_parser", "install", "load_crds", "run")
 
 REFUSED, INVALID, UNREACHABLE = 1, 4, 5
 
 CRDS = Path(__file__).parents[1] / "manifests" / "crds"
 """The definitions that belong to this code."""
 FIELD_MANAGER = "grovekeeper-install"
-VERSION = "grovekeeper.io/crd-version"
+INSTALLED_BY = "grovekeeper.io/crd-version"
 """Annotation of a definition: the version of the program that installed it last."""
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLL_S = 0.25
@@ -50,9 +50,9 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """How to install. version: of this program, "" when unknown. timeout_s: for all definitions to be served."""
+    """How to install. version: of this program. timeout_s: for all definitions to be served."""
 
-    version: str = ""
+    version: str
     mode: Literal["apply", "dry-run"] = "apply"
     conflicts: Literal["refuse", "take over"] = "refuse"
     timeout_s: float = 60.0
@@ -114,12 +114,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace, crds: Sequence[Manifest]) -> int:
-    try:
-        own = version("grovekeeper")
-    except PackageNotFoundError:
-        own = ""
     how = Installation(
-        own,
+        VERSION,
         "dry-run" if options.dry_run else "apply",
         "take over" if options.force else "refuse",
         options.timeout,
@@ -135,12 +131,17 @@ def load_crds(folder: Path) -> tuple[Manifest, ...]:
     out: list[Manifest] = []
     try:
         for path in sorted(folder.glob("*.yaml")):
-            out += [m for m in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if m]
+            out += [m for m in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if _is_crd(m)]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise _Unusable(f"{folder}: {error}") from error
     if not out:
         raise _Unusable(f"{folder} holds no custom resource definitions; they belong beside the code of this program")
     return tuple(out)
+
+
+def _is_crd(manifest: Any) -> bool:
+    """The folder may hold a kustomization too."""
+    return isinstance(manifest, dict) and cast("Manifest", manifest).get("kind") == "CustomResourceDefinition"
 
 
 async def install(transport: Caller, crds: Sequence[Manifest], how: Installation, say: Say) -> list[str]:
@@ -172,14 +173,13 @@ async def _try(transport: Caller, crd: Manifest, how: Installation) -> _Step:
     """Looks at what is there, and lets the server work out what an apply would make of it."""
     name = crd["metadata"]["name"]
     live = await _read(transport, name)
-    if how.version:
-        metadata = {**crd["metadata"], "annotations": {**crd["metadata"].get("annotations", {}), VERSION: how.version}}
-        crd = {**crd, "metadata": metadata}
+    metadata = {**crd["metadata"], "annotations": {**crd["metadata"].get("annotations", {}), INSTALLED_BY: how.version}}
+    crd = {**crd, "metadata": metadata}
     if live is not None:
         if live["metadata"].get("deletionTimestamp"):
             raise _Refused(f"{name} is being deleted, with all objects of its kind. Wait until it is gone, then run this again.")
-        there = live["metadata"].get("annotations", {}).get(VERSION, "")
-        if how.conflicts == "refuse" and _number(there) > _number(how.version or there):
+        there = live["metadata"].get("annotations", {}).get(INSTALLED_BY, "")
+        if how.conflicts == "refuse" and _number(there) > _number(how.version):
             return _Step(crd, "left", f": version {there} installed it, and this is {how.version}; --force goes back")
     wanted = await _apply(transport, crd, Installation(how.version, "dry-run", how.conflicts))
     if live is None:

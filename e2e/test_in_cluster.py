@@ -55,6 +55,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InCluster]:
         cluster = InCluster(plane, log, folder)
         cluster.prepare()
         yield cluster
+        cluster.client.close()
     finally:
         plane.stop()
 

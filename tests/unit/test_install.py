@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from api.registry import MODELS, crd_name
-from cli.install import CRDS, PATH, VERSION, Installation, install, load_crds
+from cli.install import CRDS, INSTALLED_BY, PATH, Installation, install, load_crds
 from cli.main import main
 from controllers.runtime.clock import SystemClock
 from controllers.runtime.transport import Transport
@@ -87,7 +87,7 @@ async def test_a_dry_run_stores_nothing(cluster: Cluster) -> None:
 async def test_what_differs_is_configured(cluster: Cluster) -> None:
     await cluster.install()
     changed = shipped(GANGS)
-    changed["metadata"]["annotations"] = {VERSION: "0.1.0"}
+    changed["metadata"]["annotations"] = {INSTALLED_BY: "0.1.0"}
     changed["spec"]["versions"][0]["additionalPrinterColumns"] = []
     await cluster.apply(changed, "grovekeeper-install")
     assert await cluster.install() == []
@@ -102,9 +102,9 @@ async def test_the_next_version_replaces_and_the_one_before_leaves_alone(cluster
     assert cluster.changes == []
     assert f"{GANGS} left: version 0.2.0 installed it, and this is 0.1.9; --force goes back" in cluster.lines
     assert await cluster.install(version="0.10.0") == []
-    assert (await cluster.read(GANGS))["metadata"]["annotations"][VERSION] == "0.10.0"
+    assert (await cluster.read(GANGS))["metadata"]["annotations"][INSTALLED_BY] == "0.10.0"
     assert await cluster.install(version="0.1.9", conflicts="take over") == []
-    assert (await cluster.read(GANGS))["metadata"]["annotations"][VERSION] == "0.1.9"
+    assert (await cluster.read(GANGS))["metadata"]["annotations"][INSTALLED_BY] == "0.1.9"
 
 
 async def test_definitions_of_somebody_else_are_named_and_nothing_is_installed(cluster: Cluster) -> None:
