@@ -1,5 +1,6 @@
 """`grovekeeper install --crds` against the embedded API server: what it writes, what it leaves alone, and what it says."""
 
+import copy
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from sim.demo.wire import DirectWire, direct_credentials
 
 NAMES = sorted(crd_name(model) for model in MODELS)
 OURS: dict[str, Any] = {"version": "0.1.0", "timeout_s": 5.0}
+ALL = load_crds(CRDS)
 GANGS = "podgangs.scheduler.grove.io"
 
 
@@ -32,11 +34,11 @@ class Cluster:
     lines: list[str] = field(default_factory=list[str])
     changes: list[str] = field(default_factory=list[str])
 
-    async def install(self, **how: Any) -> list[str]:
-        """Problems; the lines of this run are in `lines`, the changes that it stored in `changes`."""
+    async def install(self, *names: str, **how: Any) -> list[str]:
+        """Installs all definitions, or those of these names. Problems; the lines of this run are in `lines`, the changes that it stored in `changes`."""
         self.lines.clear()
         self.changes.clear()
-        return await install(self.transport, load_crds(CRDS), Installation(**OURS | how), self.lines.append)
+        return await install(self.transport, [shipped(n) for n in names] if names else ALL, Installation(**OURS | how), self.lines.append)
 
     async def read(self, name: str) -> dict[str, Any]:
         return msgspec.json.decode(await self.transport.call("GET", f"{PATH}/{name}"))
@@ -59,7 +61,7 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 
 def shipped(name: str) -> dict[str, Any]:
-    return next(crd for crd in load_crds(CRDS) if crd["metadata"]["name"] == name)
+    return copy.deepcopy(next(crd for crd in ALL if crd["metadata"]["name"] == name))
 
 
 async def test_everything_is_created_and_served(cluster: Cluster) -> None:
@@ -97,13 +99,13 @@ async def test_what_differs_is_configured(cluster: Cluster) -> None:
 
 
 async def test_the_next_version_replaces_and_the_one_before_leaves_alone(cluster: Cluster) -> None:
-    await cluster.install(version="0.2.0")
-    assert await cluster.install(version="0.1.9") == []
+    await cluster.install(GANGS, version="0.2.0")
+    assert await cluster.install(GANGS, version="0.1.9") == []
     assert cluster.changes == []
     assert f"{GANGS} left: version 0.2.0 installed it, and this is 0.1.9; --force goes back" in cluster.lines
-    assert await cluster.install(version="0.10.0") == []
+    assert await cluster.install(GANGS, version="0.10.0") == []
     assert (await cluster.read(GANGS))["metadata"]["annotations"][INSTALLED_BY] == "0.10.0"
-    assert await cluster.install(version="0.1.9", conflicts="take over") == []
+    assert await cluster.install(GANGS, version="0.1.9", conflicts="take over") == []
     assert (await cluster.read(GANGS))["metadata"]["annotations"][INSTALLED_BY] == "0.1.9"
 
 
