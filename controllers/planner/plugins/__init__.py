@@ -1,0 +1,1 @@
+"""Plugins of Planner: who they are, when they are asked, and how."""

@@ -1,0 +1,71 @@
+"""Plugins that are objects of this process. Source: planner.md §8.4, §9.
+
+Such an object has a method named as its stage that takes a StageRequest and answers PredictResponse (predict) or StageResponse. It may be a
+coroutine. Optional: `bootstrap()` and `warm_from_observations(history)`, called before the first tick.
+"""
+
+import importlib
+from collections.abc import Callable, Coroutine
+from inspect import iscoroutine
+from typing import TypeAlias, cast
+
+from controllers.planner.config.parts import InProcessPlugin
+from controllers.planner.plugins.records import Call, Failure, FailureKind, PredictResponse, StageRequest, StageResponse
+from controllers.planner.plugins.sanity import checked
+
+__all__ = ("Method", "call_now", "construct", "failure_of", "method_of")
+
+Result: TypeAlias = PredictResponse | StageResponse | Failure
+Method: TypeAlias = Callable[[StageRequest], object]
+
+
+def method_of(call: Call) -> Method | Failure:
+    """What to call; a failure if the plugin is elsewhere or has no such method."""
+    plugin = call.plugin
+    if not plugin.in_process:
+        return Failure(FailureKind.CONNECTION, f"{plugin.endpoint} is not in this process")
+    method = getattr(plugin.instance, plugin.stage, None)
+    if not callable(method):
+        return Failure(FailureKind.UNKNOWN_METHOD, f"{type(plugin.instance).__name__} has no method {plugin.stage}")
+    return cast("Method", method)
+
+
+def call_now(call: Call) -> Result:
+    """Calls without waiting. A coroutine that waits is a failure, because only an event loop could go on with it."""
+    method = method_of(call)
+    if isinstance(method, Failure):
+        return method
+    try:
+        response = method(call.request)
+        if iscoroutine(response):
+            response = _finish(cast("Coroutine[object, None, object]", response))
+    except Exception as error:  # A plugin's error is its own.
+        return failure_of(error)
+    return checked(call.plugin.stage, response)
+
+
+def failure_of(error: Exception) -> Failure:
+    """Of an exception that a plugin raised."""
+    kind = FailureKind.TIMEOUT if isinstance(error, TimeoutError) else FailureKind.CALL
+    return Failure(kind, f"{type(error).__name__}: {error!s:.200}")
+
+
+def _finish(coroutine: Coroutine[object, None, object]) -> object:
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("the plugin waits, but nothing here can wake it")
+
+
+def construct(entry: InProcessPlugin) -> object:
+    """Imports and constructs. ImportError, AttributeError (no such class), RuntimeError (its constructor failed)."""
+    module = importlib.import_module(entry.module)
+    factory = getattr(module, entry.class_name, None)
+    if not callable(factory):
+        raise AttributeError(f"plugin {entry.plugin_id!r}: module {entry.module} has no class {entry.class_name}")
+    try:
+        return factory(**entry.kwargs)
+    except Exception as error:
+        raise RuntimeError(f"plugin {entry.plugin_id!r}: cannot construct {entry.class_name}: {type(error).__name__}: {error}") from error
