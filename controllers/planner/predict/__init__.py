@@ -1,0 +1,1 @@
+"""What traffic comes next: planner.md §11."""

@@ -1,0 +1,1 @@
+"""ARIMA models by exact maximum likelihood, in plain floats: filter, optimiser, choice of order."""
