@@ -35,7 +35,7 @@ class Cluster:
     changes: list[str] = field(default_factory=list[str])
 
     async def install(self, *names: str, **how: Any) -> list[str]:
-        """Installs all definitions, or those of these names. Problems; the lines of this run are in `lines`, the changes that it stored in `changes`."""
+        """Installs all definitions, or those of these names; returns problems. `lines` and `changes` are those of this run."""
         self.lines.clear()
         self.changes.clear()
         return await install(self.transport, [shipped(n) for n in names] if names else ALL, Installation(**OURS | how), self.lines.append)

@@ -21,6 +21,7 @@ from api.plan import CacheView, Delete, Index, Key, Object, Outcome, Plan, Ref
 from controllers.runtime import manager as manager_module
 from controllers.runtime.clock import SystemClock
 from controllers.runtime.controller import ControllerSpec, Watch
+from controllers.runtime.errors import TransportError
 from controllers.runtime.events import EventRecorder
 from controllers.runtime.fence import LeaseFence
 from controllers.runtime.informer import Informer
@@ -28,8 +29,9 @@ from controllers.runtime.leader import LeaderElector, Timing
 from controllers.runtime.manager import EXIT_CRASHED, EXIT_LOST, EXIT_STOPPED, CachesByKind, Listen, Manager
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.store import Store
+from controllers.runtime.troubles import Troubles
 from controllers.runtime.workqueue import USER
-from tests.runtime_fakes import Call, FakeTransport, eventually, pod, seeded
+from tests.runtime_fakes import Call, FakeTransport, HandClock, eventually, pod, seeded
 from tests.unit.test_leader import LeaseServer
 
 T = TypeVar("T", bound=Object)
@@ -390,6 +392,30 @@ async def test_probes_and_metrics(unused_tcp_port: int) -> None:
         assert status == 200
         assert 'controller_runtime_reconcile_total{controller="evictor",result="done"}' in text
         process.manager.stop()
+
+
+async def test_what_lasts_makes_a_synced_process_unready(unused_tcp_port: int) -> None:
+    clock = HandClock()
+    troubles = Troubles("https://server", clock)
+    process = Process(listen=Listen(port=unused_tcp_port), troubles=troubles)
+    process.manager.add(EVICTOR)
+    async with process.running(pod("a")):
+        assert process.manager.unready == []
+        troubles.tell("pods", TransportError("x", "connection refused"))
+        assert process.manager.unready == []
+        clock.advance(5.0)
+        assert process.manager.unready == ["API server https://server cannot be reached: connection refused"]
+        troubles.tell("pods", None)
+        assert process.manager.unready == []
+        process.manager.stop()
+
+
+async def test_why_it_ended_is_known_when_it_was_not_in_order() -> None:
+    process = Process()
+    process.manager.add(EVICTOR)
+    async with process.running(pod("a")):
+        process.informers[Pod].fail.set()
+    assert (process.code, process.manager.reason) == (EXIT_CRASHED, "RuntimeError: the watch of this test broke")
 
 
 def _refuses(port: int) -> bool:

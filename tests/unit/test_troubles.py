@@ -7,10 +7,13 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
+from api.plan import Bind
 from controllers.runtime import errors, troubles
 from controllers.runtime.advice import advice, missing_right
+from controllers.runtime.refusals import RIGHT_MISSING_S, outcome_of
 from controllers.runtime.troubles import Troubles
-from tests.runtime_fakes import HandClock
+from scheduler.memory import Memory
+from tests.runtime_fakes import HandClock, ref_of
 
 SERVER = "https://10.96.0.1:443"
 CONTROLLERS = "system:serviceaccount:grovekeeper-system:grovekeeper-controllers"
@@ -142,6 +145,16 @@ async def test_what_passes_within_moments_is_not_told() -> None:
     assert "may not watch pods" in subject.lasting()[0]
     subject.tell("pods", None)
     assert subject.lasting() == []
+
+
+def test_a_gang_whose_bind_lacks_a_right_sits_out_no_longer_than_the_next_try() -> None:
+    memory = Memory()
+    bind = Bind(ref_of(), "node")
+    for _ in range(8):
+        outcome = outcome_of(forbidden("create", "pods/binding"), bind, 0)
+        assert memory.refused(outcome, 0.0) <= RIGHT_MISSING_S
+    assert memory.refusal is not None
+    assert "may not create pods/binding" in memory.refusal.message
 
 
 def test_refused_writes_are_logged_once_per_right(caplog: pytest.LogCaptureFixture) -> None:
