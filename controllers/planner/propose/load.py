@@ -49,7 +49,7 @@ def _guard_single(inputs: LoadInputs, role: Role) -> Reason | None:
 
 def _guard_pair(inputs: LoadInputs) -> Reason | None:
     """Only of those roles that report, numbers must match."""
-    reporting = [role for role in inputs.config.roles if inputs.fpm_of(role)]
+    reporting: list[Role] = [role for role in inputs.config.roles if inputs.fpm_of(role)]
     if not reporting:
         return Reason.NO_FPM_DATA
     if any(is_scaling(inputs.counts, role) for role in inputs.config.roles):
