@@ -3,6 +3,8 @@
 import http.client
 import json
 import secrets
+import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator
@@ -13,24 +15,41 @@ from typing import Any
 
 import yaml
 
-from hack.daemon import CONTROLLERS_CONFIG, Daemon
+from api.registry import MODELS, crd_name
+from cli.install import PATH
+from e2e.cluster import KINDS, eventually
+from e2e.workloads import clique, pcs
+from hack.daemon import COMMAND, CONTROLLERS_CONFIG, Daemon
 from hack.kube import Client, ControlPlane
 from hack.kube.components import LOOPBACK
 
 __all__ = (
     "AUDIT_POLICY",
     "NAMESPACE",
+    "RECOVERY_S",
+    "SETS",
     "Identity",
     "InCluster",
     "Replica",
+    "bound",
     "cpu_s",
+    "create_set",
     "ended_at",
+    "grovekeeper",
+    "owned",
+    "pods",
     "readiness",
     "received_at",
+    "remove",
+    "wait_ready",
+    "wait_unready",
     "write_kubeconfig",
 )
 
 NAMESPACE = "grovekeeper-system"
+SETS = KINDS["PodCliqueSet"]
+RECOVERY_S = 30.0
+"""After a role was mended, or the way to the API server."""
 BASE = CONTROLLERS_CONFIG.parents[1] / "base"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NAMESPACED = {"Role": "roles", "RoleBinding": "rolebindings"}
@@ -218,3 +237,54 @@ def ended_at(entry: Manifest) -> float:
 def received_at(entry: Manifest) -> float:
     """When a request arrived, UNIX time."""
     return datetime.fromisoformat(entry["requestReceivedTimestamp"]).timestamp()
+
+
+def grovekeeper(cluster: InCluster, *arguments: str) -> tuple[int, str]:
+    """Runs a command with full rights; exit code and what it said."""
+    argv = [str(COMMAND), *arguments, "--kubeconfig", str(cluster.plane.kubeconfig)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def remove(cluster: InCluster, *names: str) -> None:
+    """Deletes definitions, all without names, and waits until they are gone."""
+    chosen = names or tuple(crd_name(model) for model in MODELS)
+    for name in chosen:
+        cluster.client.raw("DELETE", f"{PATH}/{name}")
+    eventually(lambda: all(cluster.client.raw("GET", f"{PATH}/{n}")[0] == 404 for n in chosen), "definitions stay", 60.0)
+
+
+def owned(cluster: InCluster, kind: str, name: str) -> list[dict[str, Any]]:
+    items = cluster.client.request("GET", KINDS[kind].path("default"))["items"]
+    return [o for o in items if o["metadata"]["name"].startswith(name)]
+
+
+def create_set(cluster: InCluster, name: str, pods: int = 2) -> None:
+    manifest = pcs(name, (clique("w", pods, memory="10Mi", scheduler="grovekeeper-scheduler"),))
+    cluster.client.request("POST", SETS.path("default"), manifest)
+
+
+def pods(cluster: InCluster, name: str) -> list[dict[str, Any]]:
+    return owned(cluster, "Pod", name)
+
+
+def bound(cluster: InCluster, name: str) -> int:
+    return sum(bool(pod["spec"].get("nodeName")) for pod in pods(cluster, name))
+
+
+def wait_ready(replica: Replica, timeout_s: float = RECOVERY_S) -> float:
+    """Seconds until it was ready."""
+    began = time.monotonic()
+    eventually(lambda: replica.ready()[0], lambda: f"{replica.ready()}\n{replica.daemon.tail()}", timeout_s)
+    return time.monotonic() - began
+
+
+def wait_unready(replica: Replica, *words: str) -> None:
+    """Until /readyz refuses with all these words, which the log has too."""
+
+    def told() -> bool:
+        ready, text = replica.ready()
+        return not ready and all(word in text for word in words)
+
+    eventually(told, lambda: f"{replica.ready()} lacks {words}\n{replica.daemon.tail()}", 20.0)
+    eventually(lambda: any(all(w in text for w in words) for text in replica.texts), lambda: f"log: {replica.texts}", 5.0)

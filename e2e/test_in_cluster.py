@@ -4,7 +4,6 @@ they recover by themselves, how leadership changes hands, and what they do at re
 import contextlib
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +13,27 @@ import pytest
 from api.registry import MODELS, crd_name
 from cli.install import CRDS, PATH, load_crds
 from e2e.cluster import KINDS, eventually
-from e2e.incluster import AUDIT_POLICY, NAMESPACE, InCluster, Replica, cpu_s, ended_at, received_at, write_kubeconfig
-from e2e.workloads import POOL, clique, pcs
-from hack.daemon import COMMAND
+from e2e.incluster import (
+    AUDIT_POLICY,
+    NAMESPACE,
+    RECOVERY_S,
+    SETS,
+    InCluster,
+    Replica,
+    bound,
+    cpu_s,
+    create_set,
+    ended_at,
+    grovekeeper,
+    owned,
+    pods,
+    received_at,
+    remove,
+    wait_ready,
+    wait_unready,
+    write_kubeconfig,
+)
+from e2e.workloads import POOL
 from hack.kube import BinariesMissing, ControlPlane, Lifetime, create_nodes, find_prepared, uniform_nodes
 from hack.kube.certificates import write_certificates
 from hack.kube.ports import free_port
@@ -24,9 +41,7 @@ from hack.kube.ports import free_port
 pytestmark = pytest.mark.timeout(240)
 
 BOTH = pytest.mark.parametrize("component", ["controllers", "scheduler"])
-RECOVERY_S = 30.0
 REST_S = 20.0
-SETS = KINDS["PodCliqueSet"]
 CRD_OF_SETS, CRD_OF_GANGS = crd_name(MODELS[0]), "podgangs.scheduler.grove.io"
 
 
@@ -60,13 +75,6 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InCluster]:
         plane.stop()
 
 
-def grovekeeper(cluster: InCluster, *arguments: str) -> tuple[int, str]:
-    """Runs a command with full rights; exit code and what it said."""
-    argv = [str(COMMAND), *arguments, "--kubeconfig", str(cluster.plane.kubeconfig)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
 @pytest.fixture
 def cluster(bare: InCluster) -> InCluster:
     """With the definitions."""
@@ -82,14 +90,6 @@ def without_definitions(bare: InCluster) -> Iterator[InCluster]:
     remove(bare)
 
 
-def remove(cluster: InCluster, *names: str) -> None:
-    """Deletes definitions, all without names, and waits until they are gone."""
-    chosen = names or tuple(crd_name(model) for model in MODELS)
-    for name in chosen:
-        cluster.client.raw("DELETE", f"{PATH}/{name}")
-    eventually(lambda: all(cluster.client.raw("GET", f"{PATH}/{n}")[0] == 404 for n in chosen), "definitions stay", 60.0)
-
-
 @pytest.fixture
 def workload(cluster: InCluster) -> Iterator[str]:
     """Name of a set in namespace default; nothing of it is left afterwards."""
@@ -101,42 +101,6 @@ def workload(cluster: InCluster) -> Iterator[str]:
         return
     with cluster.replica("controllers"):
         eventually(lambda: not objects(), lambda: f"left: {[o['metadata']['name'] for o in objects()]}")
-
-
-def owned(cluster: InCluster, kind: str, name: str) -> list[dict[str, Any]]:
-    items = cluster.client.request("GET", KINDS[kind].path("default"))["items"]
-    return [o for o in items if o["metadata"]["name"].startswith(name)]
-
-
-def create_set(cluster: InCluster, name: str, pods: int = 2) -> None:
-    manifest = pcs(name, (clique("w", pods, memory="10Mi", scheduler="grovekeeper-scheduler"),))
-    cluster.client.request("POST", SETS.path("default"), manifest)
-
-
-def pods(cluster: InCluster, name: str) -> list[dict[str, Any]]:
-    return owned(cluster, "Pod", name)
-
-
-def bound(cluster: InCluster, name: str) -> int:
-    return sum(bool(pod["spec"].get("nodeName")) for pod in pods(cluster, name))
-
-
-def wait_ready(replica: Replica, timeout_s: float = RECOVERY_S) -> float:
-    """Seconds until it was ready."""
-    began = time.monotonic()
-    eventually(lambda: replica.ready()[0], lambda: f"{replica.ready()}\n{replica.daemon.tail()}", timeout_s)
-    return time.monotonic() - began
-
-
-def wait_unready(replica: Replica, *words: str) -> None:
-    """Until /readyz refuses with all these words, which the log has too."""
-
-    def told() -> bool:
-        ready, text = replica.ready()
-        return not ready and all(word in text for word in words)
-
-    eventually(told, lambda: f"{replica.ready()} lacks {words}\n{replica.daemon.tail()}", 20.0)
-    eventually(lambda: any(all(w in text for w in words) for text in replica.texts), lambda: f"log: {replica.texts}", 5.0)
 
 
 # installation
