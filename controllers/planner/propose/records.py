@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from sys import float_info
 from typing import TypedDict
 
 from controllers.planner.config.model import PlannerConfig
@@ -21,9 +21,21 @@ __all__ = (
     "Proposed",
     "ThroughputInputs",
     "decision_of",
+    "finite",
+    "is_finite",
     "load_reason",
     "load_reasons",
 )
+
+
+def is_finite(value: float) -> bool:
+    """Also for integers of any size, which `math.isfinite` may fail on."""
+    return -float_info.max <= value <= float_info.max
+
+
+def finite(value: float | None) -> float | None:
+    """The value if it is one."""
+    return value if value is not None and is_finite(value) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +56,12 @@ class ProposeState:
 
     def noted(self, kv_hit_rate: float | None, accept_length: float | None) -> "ProposeState":
         """With newer values; those that are unknown or no finite numbers leave the last ones. Clamping is for the caller."""
-        rate = kv_hit_rate if kv_hit_rate is not None and isfinite(kv_hit_rate) else self.kv_hit_rate
-        length = accept_length if accept_length is not None and isfinite(accept_length) else self.accept_length
-        if rate == self.kv_hit_rate and length == self.accept_length:
-            return self
-        return replace(self, kv_hit_rate=rate, accept_length=length)
+        rate, length = finite(kv_hit_rate), finite(accept_length)
+        return replace(
+            self,
+            kv_hit_rate=self.kv_hit_rate if rate is None else rate,
+            accept_length=self.accept_length if length is None else length,
+        )
 
 
 @dataclass(frozen=True, slots=True)

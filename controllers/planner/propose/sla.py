@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from controllers.planner.perfmodel import Group, PerformanceModel
 from controllers.planner.propose.reasons import Reason
-from controllers.planner.propose.records import LoadInputs, Opinion
+from controllers.planner.propose.records import LoadInputs, Opinion, finite
 from controllers.planner.types import Capabilities, Role
 
 __all__ = (
@@ -49,15 +49,15 @@ class Question:
 
     @property
     def kv_hit_rate(self) -> float | None:
-        given = self.inputs.kv_hit_rate
+        given = finite(self.inputs.kv_hit_rate)
         return self.inputs.state.kv_hit_rate if given is None else given
 
     @property
     def accept_length(self) -> float:
         """Tokens per decode step; 1 where what is given is none."""
-        given = self.inputs.accept_length
+        given = finite(self.inputs.accept_length)
         length = self.inputs.state.accept_length if given is None else given
-        return length if 0 < length < float("inf") else 1.0
+        return length if length > 0 else 1.0
 
 
 @dataclass(slots=True)

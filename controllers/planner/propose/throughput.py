@@ -1,13 +1,13 @@
 """Throughput scaling: as many replicas as the expected traffic of the next window needs. Source: planner.md §13."""
 
 from dataclasses import dataclass, replace
-from math import ceil, isfinite
+from math import ceil
 
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.perfmodel import Capacity
 from controllers.planner.propose.limits import pair_within, ready_count, single_within
 from controllers.planner.propose.reasons import Reason
-from controllers.planner.propose.records import Changes, Proposed, ThroughputInputs, decision_of
+from controllers.planner.propose.records import Changes, Proposed, ThroughputInputs, decision_of, finite, is_finite
 from controllers.planner.propose.sla import has_token_limit
 from controllers.planner.types import Mode, Role, ScalingDecision
 
@@ -48,11 +48,11 @@ def propose_throughput(inputs: ThroughputInputs) -> Proposed:
         "predicted_osl": forecast.osl,
         "predicted_kv_hit_rate": forecast.kv_hit_rate,
     }
-    if not 0 < inputs.duration_s < float("inf"):
+    if not (is_finite(inputs.duration_s) and inputs.duration_s > 0):
         return _hold(inputs, changes, Reason.NO_TRAFFIC_DATA)
-    demand = _Demand(forecast.num_req / inputs.duration_s, forecast.isl, forecast.osl)
-    if not (isfinite(demand.rps) and isfinite(demand.isl) and isfinite(demand.osl)):
+    if not (is_finite(forecast.num_req) and is_finite(forecast.isl) and is_finite(forecast.osl)):
         return _hold(inputs, changes, Reason.PREDICTION_INVALID)
+    demand = _Demand(forecast.num_req / inputs.duration_s, forecast.isl, forecast.osl)
     if inputs.config.mode is Mode.DISAGG:
         return _propose_pair(inputs, demand, changes)
     return _propose_single(inputs, demand, inputs.config.mode.roles[0], changes)
@@ -134,7 +134,7 @@ def _need(inputs: ThroughputInputs, demand: _Demand, role: Role) -> _Need:
     if capacity is None or not 0 < capacity.rps < float("inf"):
         return _Need(None)
     engines = demand.rps / capacity.rps
-    if not isfinite(engines):
+    if not is_finite(engines):
         return _Need(None)
     replicas = stepped(ceil(engines), ready_count(inputs.counts, role), inputs.config.max_throughput_scaling_replicas)
     return _Need(replicas, capacity.rps, capacity.eligible)
@@ -153,12 +153,12 @@ def _capacity(inputs: ThroughputInputs, demand: _Demand, role: Role) -> Capacity
             osl=demand.osl,
             ttft_ms=config.ttft_ms,
             itl_ms=config.itl_ms,
-            kv_hit_rate=forecast.kv_hit_rate,
-            accept_length=forecast.accept_length,
+            kv_hit_rate=finite(forecast.kv_hit_rate),
+            accept_length=finite(forecast.accept_length),
         )
     if role == "prefill":
-        return model.capacity(isl=demand.isl, osl=demand.osl, ttft_ms=config.ttft_ms, kv_hit_rate=forecast.kv_hit_rate)
-    return model.capacity(isl=demand.isl, osl=demand.osl, itl_ms=config.itl_ms, accept_length=forecast.accept_length)
+        return model.capacity(isl=demand.isl, osl=demand.osl, ttft_ms=config.ttft_ms, kv_hit_rate=finite(forecast.kv_hit_rate))
+    return model.capacity(isl=demand.isl, osl=demand.osl, itl_ms=config.itl_ms, accept_length=finite(forecast.accept_length))
 
 
 def _reason_when_ready(config: PlannerConfig) -> Reason:
