@@ -18,6 +18,7 @@ import pytest_asyncio
 import yaml
 
 from api.core import Node
+from api.grove import PodCliqueSet
 from e2e.kind.access import with_files
 from e2e.kind.images import build, exists, image_under_test
 from e2e.kind.live import Kubectl, Live, connect
@@ -191,6 +192,9 @@ async def scene(system: System, kubectl: Kubectl, live: Live) -> AsyncGenerator[
 @pytest_asyncio.fixture(loop_scope="session")
 async def running(scene: Scene, kubectl: Kubectl, image: str) -> Scene:
     """One replica of `chat` with all pods ready, whatever was done to it before."""
+    for other in await scene.objects(PodCliqueSet.KIND):
+        if other["metadata"]["name"] != "chat":
+            await scene.remove(other["metadata"]["name"])
     pods = await scene.pods(lambda pod: pod.clique.startswith("chat-"))
     if not pods:
         await kubectl.apply(yaml.safe_load((ROOT / "manifests/samples/topology.yaml").read_text()))

@@ -28,7 +28,7 @@ async def test_replicas_of_the_set_and_a_gang_without_room(running: Scene, image
         return {"blocked": found.get("status", {}).get("blocked", ""), **condition}
 
     blocked = await until(gang, lambda seen: seen["blocked"] and seen.get("status") == "False", "the gang says why it waits", 30.0)
-    assert "GPU" in blocked["message"], blocked
+    assert "for lack of nvidia.com/gpu" in blocked["message"]
     pending = await running.pods(lambda pod: pod.clique == "late-0-engine")
     assert [pod.node for pod in pending] == ["", ""]
     row = await running.kubectl("get", "pg", "late-0", "-n", running.namespace, "-o", "wide", "--no-headers")
