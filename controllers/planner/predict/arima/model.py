@@ -7,6 +7,7 @@ points and runs on the differenced series with max(p, q + 1) states, of which pr
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, isfinite, log, nan, pi, sqrt
 
 __all__ = ("ArimaError", "Order", "Parameters", "difference", "filter_series", "to_free", "to_parameters")
@@ -56,7 +57,7 @@ def difference(series: Sequence[float], times: int) -> list[float]:
     """Differences of neighbours, that many times."""
     out = list(series)
     for _ in range(times):
-        out = [b - a for a, b in zip(out, out[1:], strict=False)]
+        out = [b - a for a, b in pairwise(out)]
     return out
 
 
