@@ -182,6 +182,12 @@ def test_minimums_are_no_cap_of_throughput() -> None:
     assert reasons(inputs) == ("no_change", "no_change", "no_change")
 
 
+def test_fewest_gpus_are_no_cap_of_throughput() -> None:
+    inputs = load(sla(**BOTH, min_gpu_budget=6), prompts(0, 0, 0), steps(0, 0, 0))
+    assert numbers(inputs) is None
+    assert reasons(inputs) == ("no_change", "no_change", "no_change")
+
+
 # Budget: planner.md §17.1, §27 6.
 
 

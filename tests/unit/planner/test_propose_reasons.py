@@ -6,8 +6,10 @@ from controllers.planner.propose import Reason, explain
 from controllers.planner.propose.reasons import LOAD_STRENGTH
 
 ORIGINAL = """
-disabled insufficient_data model_not_ready no_change no_fpm_data no_traffic_data partner_not_ready predict_failed
-scale scale_down scale_down_capped_by_throughput scale_down_refused_consolidation scale_up scaling_in_progress set_lower_bound worker_count_mismatch
+disabled insufficient_data model_not_ready no_change
+no_fpm_data no_traffic_data partner_not_ready predict_failed
+scale scale_down scale_down_capped_by_throughput scale_down_refused_consolidation
+scale_up scaling_in_progress set_lower_bound worker_count_mismatch
 """
 
 
