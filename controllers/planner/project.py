@@ -55,9 +55,18 @@ class _Facts:
 
 
 def project(
-    targets: Sequence[Target], proposed: Collection[str], counts: WorkerCounts, config: PlannerConfig, capabilities: Capabilities
+    targets: Sequence[Target],
+    proposed: Collection[str],
+    counts: WorkerCounts,
+    config: PlannerConfig,
+    capabilities: Capabilities,
+    *,
+    taken_back: Collection[Role] = (),
 ) -> Projection:
-    """Targets of CONSTRAIN as a decision. `proposed`: components that overrides of PROPOSE named. Roles outside the mode are left out."""
+    """Targets of CONSTRAIN as a decision. `proposed`: components that overrides of PROPOSE named. Roles outside the mode are left out.
+
+    taken_back: roles of which requested replicas are given up (`propose.pending`): for them the news is what differs from the request.
+    """
     roles = config.roles
     repaired: tuple[Role, ...] = tuple(role for role in roles if _is_short(role, counts, config))
     named: frozenset[Role] = frozenset(role for role in roles if role in proposed)
@@ -71,10 +80,10 @@ def project(
         wanted[role] = max(wanted[role] or 0, config.effective_min(role))
     if config.enable_power_awareness:
         return _with_power(wanted, facts, repaired)
-    if _is_unchanged(wanted, counts):
+    if _is_unchanged(wanted, counts, taken_back):
         return Projection(None)
     mended = _without_echoes(_clamp(wanted, facts), facts)
-    return Projection(None if _is_unchanged(mended, counts) else _decision(mended), repaired=repaired)
+    return Projection(None if _is_unchanged(mended, counts, taken_back) else _decision(mended), repaired=repaired)
 
 
 def _is_short(role: Role, counts: WorkerCounts, config: PlannerConfig) -> bool:
@@ -88,8 +97,10 @@ def _is_scaling(role: Role, counts: WorkerCounts) -> bool:
     return counts.is_scaling(role) or (ready is not None and expected is not None and ready != expected)
 
 
-def _is_unchanged(wanted: Proposal, counts: WorkerCounts) -> bool:
-    return all(number is None or number == counts.ready(role) for role, number in wanted.items())
+def _is_unchanged(wanted: Proposal, counts: WorkerCounts, taken_back: Collection[Role]) -> bool:
+    return all(
+        number is None or number == (counts.expected(role) if role in taken_back else counts.ready(role)) for role, number in wanted.items()
+    )
 
 
 def _decision(wanted: Proposal) -> ScalingDecision | None:
