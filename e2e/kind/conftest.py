@@ -78,7 +78,7 @@ def measured(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def kind_cluster() -> Iterator[KindCluster]:
-    """The cluster that `make kind-up` makes, whole; left running. Nobody makes it anew or removes it meanwhile."""
+    """The cluster that `make kind-up` makes, whole; left running. One session at a time has it."""
     cluster = KindCluster()
     deadline = time.monotonic() + SETTLE_S
     # One that is there may be busy starting.
@@ -88,7 +88,7 @@ def kind_cluster() -> Iterator[KindCluster]:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI needs a kind cluster: {why}")
         pytest.skip(f"{why}: make kind-up")
-    with locked(cache_folder("kind")):
+    with locked(cache_folder("kind-e2e")):
         yield cluster
 
 
