@@ -212,6 +212,12 @@ def test_single_at_the_ceiling_is_a_decision_for_what_there_is(mode: str) -> Non
     assert reasons(inputs)[0] == "no_change"
 
 
+def test_known_cost_raises_a_single_role_to_its_minimum() -> None:
+    inputs = load(config(mode="decode", min_endpoint=5), None, steps(BUSY_D))
+    assert numbers(inputs) == (None, 5)
+    assert numbers(replace(inputs, config=config(mode="decode", min_endpoint=5, max_gpu_budget=9))) == (None, 5)
+
+
 def test_unknown_cost_leaves_a_single_role_unlimited_but_aggregated_engines_keep_their_minimum() -> None:
     unknown = Capabilities(None, replace(FACTS, gpu_cost_per_replica=None))
     one = load(config(mode="decode", max_gpu_budget=1, min_endpoint=5), None, steps(BUSY_D), capabilities=unknown)

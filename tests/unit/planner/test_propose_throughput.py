@@ -51,6 +51,13 @@ def test_demand_is_per_second_of_the_window_that_was_observed() -> None:
     assert answer.decision.num_prefill == 5
 
 
+@pytest.mark.parametrize("mode", ["disagg", "decode"])
+def test_as_many_as_there_are_is_a_decision_too(mode: str) -> None:
+    answer = propose_throughput(traffic(only_throughput(mode=mode), FORECAST, counts(3, 3)))
+    assert answer.decision is not None
+    assert answer.decision.num_decode == 3
+
+
 @pytest.mark.parametrize("role", ["prefill", "decode"])
 def test_one_role(role: Role) -> None:
     answer = propose_throughput(traffic(only_throughput(mode=role), FORECAST, counts(1, 1)))
