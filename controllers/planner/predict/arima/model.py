@@ -37,9 +37,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """w[t] = constant + sum ar[i] w[t-1-i] + e[t] + sum ma[j] e[t-1-j], e of that variance, w the series after d differences."""
+    """w[t] = constant + sum ar[i] w[t-1-i] + e[t] + sum ma[j] e[t-1-j], e of that variance, w the series after d differences.
 
-    constant: float
+    A constant of None is 0 and not estimated.
+    """
+
+    constant: float | None
     ar: tuple[float, ...]
     ma: tuple[float, ...]
     variance: float
@@ -66,12 +69,12 @@ def to_parameters(order: Order, free: Sequence[float]) -> Parameters:
     at = int(order.has_constant)
     ar = _stable(free[at : at + order.p])
     ma = tuple(-x for x in _stable(free[at + order.p : at + order.p + order.q]))
-    return Parameters(free[0] if at else 0.0, ar, ma, free[-1] * free[-1])
+    return Parameters(free[0] if at else None, ar, ma, free[-1] * free[-1])
 
 
-def to_free(order: Order, parameters: Parameters) -> list[float]:
+def to_free(parameters: Parameters) -> list[float]:
     """Inverse of `to_parameters`. ArimaError where there is none: on the edge of stationarity."""
-    constant = [parameters.constant] if order.has_constant else []
+    constant = [] if parameters.constant is None else [parameters.constant]
     free = [*constant, *_unstable(parameters.ar), *_unstable([-x for x in parameters.ma]), sqrt(parameters.variance)]
     if not all(map(isfinite, free)):
         raise ArimaError("the model is at the edge of stationarity")
@@ -100,60 +103,73 @@ def _unstable(coefficients: Sequence[float]) -> list[float]:
     return free[::-1]
 
 
+@dataclass(slots=True)
+class _Filter:
+    """What the filter knows before a point: mean and covariance of the state. Lists are replaced, never changed."""
+
+    ar: list[float]
+    constant: float
+    noise: list[list[float]]
+    mean: list[float]
+    cov: list[list[float]]
+    settled: float  # changes of the covariance, squared and summed, below which it is kept
+    log_likelihood: float = 0.0
+
+
 def filter_series(series: Sequence[float], differenced: Sequence[float], d: int, parameters: Parameters) -> Filtered:
     """Of a series of at least d + 1 points; `differenced` is `difference(series, d)`."""
     r = max(len(parameters.ar), len(parameters.ma) + 1)
     ar = [*parameters.ar, *[0.0] * (r - len(parameters.ar))]
     ma = [1.0, *parameters.ma, *[0.0] * (r - 1 - len(parameters.ma))]
     noise = [[parameters.variance * a * b for b in ma] for a in ma]
-    state = _stationary_mean(ar, parameters.constant)
-    cov = _stationary_covariance(ar, noise)
-    if d:
-        state, cov = _after_levels(series, d, ar, parameters.constant, state, cov, noise)
-    total, state = _run(differenced, ar, parameters.constant, state, cov, noise)
-    forecast = state[0]
-    if d:
-        forecast += series[-1] if d == 1 else 2 * series[-1] - series[-2]
-    return Filtered(total, forecast)
+    constant = parameters.constant or 0.0
+    settled = SETTLED if parameters.constant is None else 0.0
+    state = _Filter(ar, constant, noise, _stationary_mean(ar, constant), _stationary_covariance(ar, noise), settled)
+    if not d:
+        _run(state, differenced)
+        return Filtered(state.log_likelihood, state.mean[0])
+    if (forecast := _through_levels(state, series, d)) is None:
+        _run(state, differenced[1:])
+        forecast = state.mean[0] + (series[-1] if d == 1 else 2 * series[-1] - series[-2])
+    return Filtered(state.log_likelihood, forecast)
 
 
-def _run(
-    series: Sequence[float], ar: list[float], constant: float, state: list[float], cov: list[list[float]], noise: list[list[float]]
-) -> tuple[float, list[float]]:
-    """The filter on an ARMA series: log likelihood, and the state predicted for the next point."""
+def _run(state: _Filter, series: Sequence[float]) -> None:
+    """The filter on an ARMA series."""
+    ar, constant, noise, mean, cov = state.ar, state.constant, state.noise, state.mean, state.cov
     r = len(ar)
     total = 0.0
     count = len(series)
     inner = range(r - 1)
-    settled = 0.0 if constant else SETTLED
     for t, w in enumerate(series):
         f = cov[0][0]
         if f < LEAST_VARIANCE:
             count -= 1
-            w = state[0]
-            state = [ar[i] * w + (state[i + 1] if i < r - 1 else 0.0) for i in range(r)]
-            state[0] += constant
+            mean = _shift(mean, ar)
+            mean[0] += constant
             cov = _predict(cov, ar, noise)
             continue
         first = cov[0]
         gain = [x / f for x in first]
-        v = w - state[0]
+        v = w - mean[0]
         total += log(f) + v * v / f
-        state = [*(ar[i] * w + state[i + 1] + gain[i + 1] * v for i in inner), ar[-1] * w]
-        state[0] += constant
+        mean = [*(ar[i] * w + mean[i + 1] + gain[i + 1] * v for i in inner), ar[-1] * w]
+        mean[0] += constant
         before = cov
-        cov = [
-            [
-                (cov[i + 1][j + 1] - gain[i + 1] * first[j + 1] if i < r - 1 and j < r - 1 else 0.0) + noise[i][j]
-                for j in range(r)
-            ]
-            for i in range(r)
-        ]
-        change = sum((a - b) ** 2 for x, y in zip(cov, before, strict=True) for a, b in zip(x, y, strict=True))
-        if change < settled or change <= SETTLED_RELATIVE * f * f:
-            rest, state = _run_settled(series[t + 1 :], ar, constant, state, gain, f)
-            return -0.5 * (total + rest + LOG_2PI * count), state
-    return -0.5 * (total + LOG_2PI * count), state
+        # An exact point leaves nothing in the first row, so prediction only shifts the rest.
+        cov = [[*(cov[i + 1][j + 1] - gain[i + 1] * first[j + 1] + noise[i][j] for j in inner), noise[i][-1]] for i in inner]
+        cov.append(noise[-1])
+        change = _change(cov, before)
+        if change < state.settled or change <= SETTLED_RELATIVE * f * f:
+            rest, mean = _run_settled(series[t + 1 :], ar, constant, mean, gain, f)
+            total += rest
+            break
+    state.mean, state.cov = mean, cov
+    state.log_likelihood -= 0.5 * (total + LOG_2PI * count)
+
+
+def _change(a: list[list[float]], b: list[list[float]]) -> float:
+    return sum((x - y) ** 2 for row, other in zip(a, b, strict=True) for x, y in zip(row, other, strict=True))
 
 
 def _run_settled(
@@ -171,48 +187,67 @@ def _run_settled(
     return log(f) * len(series) + squares / f, state
 
 
-def _after_levels(
-    series: Sequence[float], d: int, ar: list[float], constant: float, state: list[float], cov: list[list[float]], noise: list[list[float]]
-) -> tuple[list[float], list[list[float]]]:
-    """State and covariance predicted for point d, after the first d points have told about the levels.
+def _through_levels(state: _Filter, series: Sequence[float], d: int) -> float | None:
+    """The filter with the d levels in the state, over the first d + 1 points, of which the last counts.
 
-    With one level c, the first point is c + w0. With two, c1 and c2, it is c1 + c2 + w0, and the first difference c2 + w0 + w1.
+    Rounding matters here: next to 1e6 it is 1e-10, which is much for a series of logarithms and decides where a fit that stops
+    early ends. So the steps are those of the textbook, in its order, though shorter ones exist; and where the covariance then
+    happens to have settled, rounding and all, the whole series is gone through and the forecast is returned.
     """
-    r = len(ar)
-    f = d * LEVEL_VARIANCE + cov[0][0]
-    v = series[0] - state[0]
-    if d == 1:
-        state = [a + x / f * v for a, x in zip(state, cov[0], strict=True)]
-        cov = [[cov[i][j] - cov[i][0] * cov[0][j] / f for j in range(r)] for i in range(r)]
-        return _advance(state, ar, constant), _predict(cov, ar, noise)
-    # c2 + w0 is a state of its own, in front.
-    with_first = [LEVEL_VARIANCE + cov[0][0], *cov[0]]
-    big = [with_first, *([with_first[i + 1], *cov[i]] for i in range(r))]
-    mean = [state[0], *state]
-    seen = [LEVEL_VARIANCE + cov[0][0], *cov[0]]
-    mean = [a + x / f * v for a, x in zip(mean, seen, strict=True)]
-    big = [[big[i][j] - seen[i] * seen[j] / f for j in range(r + 1)] for i in range(r + 1)]
-    state = _advance(mean[1:], ar, constant)
-    cov = _predict([row[1:] for row in big[1:]], ar, noise)
-    cross = _shift(big[0][1:], ar)
-    # The first difference is seen: that front state plus w1.
-    v = series[1] - series[0] - (mean[0] + state[0])
-    f = big[0][0] + 2 * cross[0] + cov[0][0]
-    seen = [a + b for a, b in zip(cross, cov[0], strict=True)]
-    state = [a + x / f * v for a, x in zip(state, seen, strict=True)]
-    cov = [[cov[i][j] - seen[i] * seen[j] / f for j in range(r)] for i in range(r)]
-    return _advance(state, ar, constant), _predict(cov, ar, noise)
+    ar, k = state.ar, d + 1
+    size = d + len(ar)
+    mean = [*[0.0] * d, *state.mean]
+    wide = [[LEVEL_VARIANCE if i == j else 0.0 for j in range(size)] for i in range(d)]
+    wide += [[*[0.0] * d, *row] for row in state.cov]
+    for t in range(k):
+        seen = [sum(row[:k]) for row in wide]
+        f = sum(seen[:k])
+        if f < LEAST_VARIANCE:
+            raise ArimaError("the series leaves no variance")
+        v = series[t] - sum(mean[:k])
+        inverse = 1 / f
+        if t == d:
+            state.log_likelihood -= 0.5 * (log(f) + v * v * inverse + LOG_2PI)
+        mean = _through(d, [a + b * (inverse * v) for a, b in zip(mean, seen, strict=True)], ar)
+        mean[d] += state.constant
+        before = wide
+        wide = _predict_wide(wide, seen, inverse, state, d)
+        if _change(wide, before) < state.settled and t == d:
+            return _run_wide(state, series[k:], d, mean, seen, f)
+    state.mean, state.cov = mean[d:], [row[d:] for row in wide[d:]]
+    return None
+
+
+def _predict_wide(wide: list[list[float]], seen: list[float], inverse: float, state: _Filter, d: int) -> list[list[float]]:
+    """Covariance before the next point, levels first."""
+    size = len(wide)
+    gain = [sum(x * inverse for x in row[: d + 1]) for row in wide]
+    half = [_through(d, [row[j] - g * seen[j] for row, g in zip(wide, gain, strict=True)], state.ar) for j in range(size)]
+    out = [_through(d, [column[i] for column in half], state.ar) for i in range(size)]
+    for row, noise in zip(out[d:], state.noise, strict=True):
+        row[d:] = [a + b for a, b in zip(row[d:], noise, strict=True)]
+    return [[0.5 * (out[i][j] + out[j][i]) for j in range(size)] for i in range(size)]
+
+
+def _run_wide(state: _Filter, series: Sequence[float], d: int, mean: list[float], seen: list[float], f: float) -> float:
+    """The rest of the series, with levels in the state and a gain that no longer changes: the forecast."""
+    squares = 0.0
+    for y in series:
+        v = y - sum(mean[: d + 1])
+        squares += v * v
+        mean = _through(d, [a + b * (v / f) for a, b in zip(mean, seen, strict=True)], state.ar)
+    state.log_likelihood -= 0.5 * ((log(f) + LOG_2PI) * len(series) + squares / f)
+    return sum(mean[: d + 1])
+
+
+def _through(d: int, x: Sequence[float], ar: list[float]) -> list[float]:
+    """The transition matrix with d levels times x: every level adds up those after it and the first ARMA state."""
+    return [*(sum(x[i : d + 1]) for i in range(d)), *_shift(x[d:], ar)]
 
 
 def _shift(x: Sequence[float], ar: list[float]) -> list[float]:
     """The transition matrix times x."""
     return [a * x[0] + b for a, b in zip(ar, [*x[1:], 0.0], strict=True)]
-
-
-def _advance(state: Sequence[float], ar: list[float], constant: float) -> list[float]:
-    out = _shift(state, ar)
-    out[0] += constant
-    return out
 
 
 def _predict(cov: list[list[float]], ar: list[float], noise: list[list[float]]) -> list[list[float]]:

@@ -47,7 +47,7 @@ def fit(order: Order, series: Sequence[float], start: Parameters, most_iteration
     def cost(free: list[float]) -> float:
         return -filter_series(series, differenced, order.d, to_parameters(order, free)).log_likelihood / len(series)
 
-    parameters = to_parameters(order, minimize(cost, to_free(order, start), most_iterations))
+    parameters = to_parameters(order, minimize(cost, to_free(start), most_iterations))
     found = filter_series(series, differenced, order.d, parameters)
     return Fitted(order, parameters, found.log_likelihood, found.forecast)
 

@@ -59,7 +59,7 @@ def starting_parameters(order: Order, series: Sequence[float]) -> Parameters:
     w = np.asarray(difference(series, order.d), dtype=np.float64)
     p, q, constants = order.p, order.q, int(order.has_constant)
     if not p + q + constants:
-        return Parameters(0.0, (), (), max(float(w @ w) / len(series), LEAST_VARIANCE))
+        return Parameters(None, (), (), max(float(w @ w) / len(series), LEAST_VARIANCE))
     estimate = _least_squares(w, p, q, constants)
     if estimate is None:
         coefficients = np.zeros(constants + p + q)
@@ -67,7 +67,7 @@ def starting_parameters(order: Order, series: Sequence[float]) -> Parameters:
     else:
         coefficients, rest = estimate
     variance = float((rest[q:] ** 2).mean()) if len(rest) > max(1, q) else float(np.var(w))
-    constant = float(coefficients[0]) if constants else 0.0
+    constant = float(coefficients[0]) if constants else None
     ar = tuple(map(float, coefficients[constants : constants + p]))
     ma = tuple(map(float, coefficients[constants + p :]))
     if not _is_stable([-a for a in ar]):
