@@ -58,7 +58,7 @@ async def traces(live: Live, kubectl: Kubectl) -> set[str]:
     return kinds | namespaces | set(labelled.split())
 
 
-def test_the_stories_leave_no_page_out() -> None:
+async def test_the_stories_leave_no_page_out() -> None:
     for environment, order in (("cluster", CLUSTER_STORY), ("kind", KIND_STORY)):
         assert {str(p.relative_to(ROOT)) for p in pages() if story(environment, (str(p.relative_to(ROOT)),))} == set(order)
 
