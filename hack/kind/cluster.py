@@ -13,7 +13,7 @@ from hack.kind.docker import docker, inspect, run
 from hack.kind.failures import KindFailed
 from hack.kind.host import SYS_RESOURCE, withheld_here
 from hack.kind.settings import AUDIT_FOLDER, CLUSTER, NODES, Settings, audit_policy, kind_configuration, settings_digest
-from hack.kube.binaries import BinariesMissing, Report, cache_folder, locked
+from hack.kube.cache import BinariesMissing, Report, cache_folder, locked, silent
 from hack.kube.programs import find_program
 
 __all__ = ("DEFAULT_DIRECTORY", "KindCluster")
@@ -24,17 +24,13 @@ MARK = "/kind/grovekeeper-settings"
 POLL_S = 0.25
 
 
-def _silent(_: str) -> None:
-    """Report nothing."""
-
-
 class KindCluster:
     """The one cluster `grovekeeper` of this machine. Any number of objects may stand for it, one at a time changes it.
 
     Every method raises KindFailed where Docker, a program or the cluster does not do its part.
     """
 
-    def __init__(self, directory: Path = DEFAULT_DIRECTORY, report: Report = _silent) -> None:
+    def __init__(self, directory: Path = DEFAULT_DIRECTORY, report: Report = silent) -> None:
         self.directory = directory
         self._report = report
 
@@ -45,12 +41,12 @@ class KindCluster:
 
     def nodes(self) -> tuple[str, ...]:
         """Names of the nodes, which are those of the containers; the control plane first. Empty without a cluster."""
-        existing = self._containers()
+        existing = self._containers() if daemon.answers() else {}
         return tuple(name for name in NODES if name in existing)
 
     def up(self) -> None:
         """Make the cluster, or mend what is missing of it: Docker daemon, node image, stopped or half-made nodes, network, labels, GPUs."""
-        with _binaries_as_failures(), locked(cache_folder("kind")):
+        with _binaries_as_failures(), locked(cache_folder("kind"), self._report):
             daemon.ensure(self._report)
             with self._timed("node image"):
                 image = nodeimage.choose(self._image_in_use(), self._report)
@@ -72,7 +68,7 @@ class KindCluster:
 
     def down(self) -> None:
         """Remove the cluster and stop the Docker daemon, if it was started for this. Nothing to remove is fine."""
-        with _binaries_as_failures(), locked(cache_folder("kind")):
+        with _binaries_as_failures(), locked(cache_folder("kind"), self._report):
             if daemon.answers():
                 self._remove()
                 daemon.stop_own(self._report)

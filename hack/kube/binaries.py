@@ -84,7 +84,7 @@ def find_prepared(report: Report) -> Binaries:
         raise NothingPrepared(
             f"no binaries in {cached.folder}: set GROVEKEEPER_KUBE_ASSETS, or build them with `python -m hack.kube build`"
         )
-    with locked(cached.folder):
+    with locked(cached.folder, report):
         if cached.missing():
             report(f"unpacking {source} into {cached.folder}")
             _fill(cached, lambda folder: unpack(source, folder, report))
@@ -94,7 +94,7 @@ def find_prepared(report: Report) -> Binaries:
 def build(report: Report) -> Binaries:
     """Build from source and replace what the cache holds. Raises BinariesMissing."""
     cached = Binaries(cache_folder(f"kube-{KUBE_VERSION}"))
-    with locked(cached.folder):
+    with locked(cached.folder, report):
         _fill(cached, lambda folder: _build(folder, report))
     return cached
 
@@ -108,7 +108,7 @@ def find_kube(report: Report) -> Path:
     for candidate in (find_binaries(report).folder / "kube", own.folder / "kube"):
         if candidate.is_file() and _is_kubeadm(candidate):
             return candidate.resolve()
-    with locked(own.folder):
+    with locked(own.folder, report):
         report(f"building the node parts of Kubernetes {KUBE_VERSION}; this takes ten minutes on two cores")
         with scratch(own.folder) as folder:
             run_lines(["bash", str(HERE / "build.sh"), KUBE_VERSION, str(folder), "kube"], report)

@@ -9,11 +9,15 @@ import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-__all__ = ("BinariesMissing", "NothingPrepared", "Report", "archive", "cache_folder", "locked", "run_lines", "scratch", "unpack")
+__all__ = ("BinariesMissing", "NothingPrepared", "Report", "archive", "cache_folder", "locked", "run_lines", "scratch", "silent", "unpack")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 Report = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Report nothing."""
 
 
 class BinariesMissing(Exception):
@@ -37,11 +41,15 @@ def archive(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Generator[None]:
-    """One at a time fills the cache; the others wait and then find it filled."""
+def locked(folder: Path, report: Report = silent) -> Generator[None]:
+    """One at a time fills the cache; the others say that they wait, and then find it filled."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report(f"waiting for another program that has {folder}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 

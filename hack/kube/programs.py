@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.kube.cache import BinariesMissing, NothingPrepared, Report, archive, cache_folder, locked, run_lines, scratch, unpack
+from hack.kube.cache import BinariesMissing, NothingPrepared, Report, archive, cache_folder, locked, run_lines, scratch, silent, unpack
 
 __all__ = ("KIND_MODULE", "NAMES", "NODE_PROGRAMS", "PROGRAMS", "find_program", "go_module", "parse_version")
 
@@ -57,11 +57,7 @@ KIND_MODULE = f"{PROGRAMS['kind'].module}@{PROGRAMS['kind'].version}"
 FROM_PATH = {"helm": Accepted((3, 14), (4,)), "kind": Accepted((0, 33), (1,))}
 
 
-def _silent(_: str) -> None:
-    """Report nothing."""
-
-
-def find_program(name: str, report: Report = _silent, *, may_build: bool = True) -> Path:
+def find_program(name: str, report: Report = silent, *, may_build: bool = True) -> Path:
     """An executable: from PATH (kind and helm, if the version is accepted), the cache, a prepared archive, or built from the Go proxy.
 
     Raises BinariesMissing; its subclass NothingPrepared says that a build would help.
@@ -73,7 +69,7 @@ def find_program(name: str, report: Report = _silent, *, may_build: bool = True)
     target = _cached(name)
     if _is_program(target):
         return target
-    with locked(cache_folder("programs")):
+    with locked(cache_folder("programs"), report):
         if not _is_program(target):
             _unpack_all(report)
         if not _is_program(target):

@@ -14,7 +14,7 @@ from hack.kind.docker import run
 from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kind.host import SYS_RESOURCE, withheld_capabilities
 from hack.kube import binaries, programs
-from hack.kube.cache import BinariesMissing, NothingPrepared
+from hack.kube.cache import BinariesMissing, NothingPrepared, locked
 
 ALL = "CapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\n"
 LESS = "CapEff:\t000001fffeffffff\nCapBnd:\t000001fffeffffff\n"
@@ -151,3 +151,23 @@ def test_nothing_is_built_unless_it_may_be(machine: Path) -> None:
 def test_a_name_that_means_nothing_is_refused(machine: Path) -> None:
     with pytest.raises(BinariesMissing, match="nothing is known of a program docker"):
         programs.find_program("docker")
+
+
+def test_who_waits_for_another_program_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+    hold = f"import fcntl; f = open({str(tmp_path / 'x.lock')!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:  # noqa: S603 - the text above
+        assert other.stdout is not None
+        assert other.stdin is not None
+        assert other.stdout.readline() == "held\n"
+
+        def let_go(line: str) -> None:
+            said.append(line)
+            assert other.stdin is not None
+            other.stdin.write("\n")
+            other.stdin.flush()
+
+        with locked(tmp_path / "x", let_go):
+            assert said == [f"waiting for another program that has {tmp_path / 'x'}"]
+    with locked(tmp_path / "x", said.append):
+        assert len(said) == 1
