@@ -129,7 +129,7 @@ def filter_series(series: Sequence[float], differenced: Sequence[float], d: int,
         _run(state, differenced)
         return Filtered(state.log_likelihood, state.mean[0])
     if (forecast := _through_levels(state, series, d)) is None:
-        _run(state, differenced[1:])
+        _run(state, differenced[_wide_steps(state, d) - d :])
         forecast = state.mean[0] + (series[-1] if d == 1 else 2 * series[-1] - series[-2])
     return Filtered(state.log_likelihood, forecast)
 
@@ -161,7 +161,7 @@ def _run(state: _Filter, series: Sequence[float]) -> None:
         cov.append(noise[-1])
         change = _change(cov, before)
         if change < state.settled or change <= SETTLED_RELATIVE * f * f:
-            rest, mean = _run_settled(series[t + 1 :], ar, constant, mean, gain, f)
+            rest, mean = _run_settled(series[t + 1 :], ar, constant, mean, ([x / f for x in cov[0]], gain), f)
             total += rest
             break
     state.mean, state.cov = mean, cov
@@ -173,22 +173,24 @@ def _change(a: list[list[float]], b: list[list[float]]) -> float:
 
 
 def _run_settled(
-    series: Sequence[float], ar: list[float], constant: float, state: list[float], gain: list[float], f: float
+    series: Sequence[float], ar: list[float], constant: float, state: list[float], gains: tuple[list[float], list[float]], f: float
 ) -> tuple[float, list[float]]:
-    """The rest of the filter, when the gain no longer changes."""
+    """The rest of the filter, when the gain no longer changes: that of the next point, then that of the point before, for good."""
     r = len(ar)
     inner = range(r - 1)
     squares = 0.0
+    gain, after = gains
     for w in series:
         v = w - state[0]
         squares += v * v
         state = [*(ar[i] * w + state[i + 1] + gain[i + 1] * v for i in inner), ar[-1] * w]
         state[0] += constant
+        gain = after
     return log(f) * len(series) + squares / f, state
 
 
 def _through_levels(state: _Filter, series: Sequence[float], d: int) -> float | None:
-    """The filter with the d levels in the state, over the first d + 1 points, of which the last counts.
+    """The filter with the d levels in the state, over the first 2 d points, of which the last d count.
 
     Rounding matters here: next to 1e6 it is 1e-10, which is much for a series of logarithms and decides where a fit that stops
     early ends. So the steps are those of the textbook, in its order, though shorter ones exist; and where the covariance then
@@ -199,21 +201,21 @@ def _through_levels(state: _Filter, series: Sequence[float], d: int) -> float | 
     mean = [*[0.0] * d, *state.mean]
     wide = [[LEVEL_VARIANCE if i == j else 0.0 for j in range(size)] for i in range(d)]
     wide += [[*[0.0] * d, *row] for row in state.cov]
-    for t in range(k):
+    for t, y in enumerate(series[: _wide_steps(state, d)]):
         seen = [sum(row[:k]) for row in wide]
         f = sum(seen[:k])
         if f < LEAST_VARIANCE:
             raise ArimaError("the series leaves no variance")
-        v = series[t] - sum(mean[:k])
+        v = y - sum(mean[:k])
         inverse = 1 / f
-        if t == d:
+        if t >= d:
             state.log_likelihood -= 0.5 * (log(f) + v * v * inverse + LOG_2PI)
         mean = _through(d, [a + b * (inverse * v) for a, b in zip(mean, seen, strict=True)], ar)
         mean[d] += state.constant
         before = wide
         wide = _predict_wide(wide, seen, inverse, state, d)
-        if _change(wide, before) < state.settled and t == d:
-            return _run_wide(state, series[k:], d, mean, seen, f)
+        if t and _change(wide, before) < state.settled:
+            return _run_wide(state, series[t + 1 :], d, mean, ([sum(row[:k]) for row in wide], seen), f)
     state.mean, state.cov = mean[d:], [row[d:] for row in wide[d:]]
     return None
 
@@ -229,15 +231,22 @@ def _predict_wide(wide: list[list[float]], seen: list[float], inverse: float, st
     return [[0.5 * (out[i][j] + out[j][i]) for j in range(size)] for i in range(size)]
 
 
-def _run_wide(state: _Filter, series: Sequence[float], d: int, mean: list[float], seen: list[float], f: float) -> float:
-    """The rest of the series, with levels in the state and a gain that no longer changes: the forecast."""
+def _run_wide(state: _Filter, series: Sequence[float], d: int, mean: list[float], seens: tuple[list[float], ...], f: float) -> float:
+    """As `_run_settled`, with levels in the state: the forecast."""
     squares = 0.0
+    seen, after = seens
     for y in series:
         v = y - sum(mean[: d + 1])
         squares += v * v
         mean = _through(d, [a + b * (v / f) for a, b in zip(mean, seen, strict=True)], state.ar)
+        seen = after
     state.log_likelihood -= 0.5 * ((log(f) + LOG_2PI) * len(series) + squares / f)
     return sum(mean[: d + 1])
+
+
+def _wide_steps(state: _Filter, d: int) -> int:
+    """Points after which nothing of the levels' variance is left, not even by rounding, and none of it decides what has settled."""
+    return 2 * d + (len(state.ar) + 1 if state.settled else 0)
 
 
 def _through(d: int, x: Sequence[float], ar: list[float]) -> list[float]:
