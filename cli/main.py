@@ -10,7 +10,7 @@ from cli.version import version_line
 
 __all__ = ("COMMANDS", "main", "parser")
 
-COMMANDS = ("controllers", "scheduler", "install", "render", "get", "sim", "initc", "demo")
+COMMANDS = ("controllers", "scheduler", "install", "render", "get", "sim", "initc", "demo", "planner")
 """Modules of cli with add_parser, in the order of help. Imported when asked for: the startup waiter must not load the controllers."""
 
 

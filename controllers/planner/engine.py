@@ -13,7 +13,7 @@ from controllers.planner.fpm import Fpm
 from controllers.planner.models import bootstrap, describe, feed
 from controllers.planner.pipeline import PipelineOutcome, Verdict, baseline_of, run_sync
 from controllers.planner.plugins.builtin import LOAD_PREDICT, PREDICT_PENDING, THROUGHPUT_PROPOSE, FitElsewhere, register_builtins
-from controllers.planner.plugins.records import Context, Observations
+from controllers.planner.plugins.records import Answer, Call, Context, Observations
 from controllers.planner.plugins.registry import Registry
 from controllers.planner.project import Projection, project
 from controllers.planner.propose import Reason
@@ -98,10 +98,11 @@ class PlannerEngine:
         """start_s: epoch or simulated time."""
         return self._ticks.initial_tick(start_s, monotonic_s, self.registry)
 
-    def tick(self, tick: ScheduledTick, given: TickInput, monotonic_s: float) -> TickResult:
-        """A whole tick, for plugins of this process that do not wait."""
+    def tick(self, tick: ScheduledTick, given: TickInput, monotonic_s: float, heard: list[tuple[Call, Answer]] | None = None) -> TickResult:
+        """A whole tick, for plugins of this process that do not wait. heard: takes what plugins were asked and answered."""
         opened = self.open(tick, given, monotonic_s)
-        return self.close(opened, run_sync(opened.context, self.registry, tick.at_monotonic_s, opened.baseline, clock_s=monotonic_s))
+        at_s, baseline = tick.at_monotonic_s, opened.baseline
+        return self.close(opened, run_sync(opened.context, self.registry, at_s, baseline, clock_s=monotonic_s, heard=heard))
 
     def open(self, tick: ScheduledTick, given: TickInput, monotonic_s: float) -> Opened:
         """Takes in what was read. Models learn before intervals are counted, and whether or not load scaling is on."""

@@ -142,14 +142,21 @@ def run_sync(
     baseline: Mapping[str, int] | None = None,
     *,
     clock_s: float | None = None,
+    heard: list[tuple[Call, Answer]] | None = None,
 ) -> PipelineOutcome:
-    """As `run`, for plugins of this process that do not wait: called one after another. Others fail, as a closed connection does."""
+    """As `run`, for plugins of this process that do not wait: called one after another. Others fail, as a closed connection does.
+
+    heard: takes every call and its answer, in order.
+    """
     at_s = now_s if clock_s is None else clock_s
     steps = run(context, registry, now_s, baseline, clock_s=at_s)
     try:
         calls = next(steps)
         while True:
-            calls = steps.send([Answer(call_now(call), at_s) for call in calls])
+            answers = [Answer(call_now(call), at_s) for call in calls]
+            if heard is not None:
+                heard.extend(zip(calls, answers, strict=True))
+            calls = steps.send(answers)
     except StopIteration as done:
         outcome: PipelineOutcome = done.value
         return outcome

@@ -1,15 +1,22 @@
 """What the built-in plugins share: configuration, models, forecasts, and what they have decided in this tick."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.models import models_of
 from controllers.planner.plugins.records import Context, Observations, Prediction
 from controllers.planner.predict.traffic import TrafficState
-from controllers.planner.propose import Changes, Forecast, LoadInputs, Models, Proposed, ProposeState, ThroughputInputs
-from controllers.planner.propose import propose_load, propose_throughput
+from controllers.planner.propose import (
+    Changes,
+    Forecast,
+    LoadInputs,
+    Models,
+    Proposed,
+    ProposeState,
+    ThroughputInputs,
+    propose_load,
+    propose_throughput,
+)
 from controllers.planner.types import Capabilities, FpmObservations, Role, ScalingDecision, TrafficObservation, WorkerCounts
 
 __all__ = ("Scaling",)
@@ -26,8 +33,8 @@ class Scaling:
     capabilities: Capabilities
     traffic: TrafficState
     models: Models
-    counts: WorkerCounts = WorkerCounts()
-    state: ProposeState = ProposeState()
+    counts: WorkerCounts = field(default_factory=WorkerCounts)
+    state: ProposeState = field(default_factory=ProposeState)
     changes: Changes = field(default_factory=lambda: Changes())
     notes: list[str] = field(default_factory=list[str])
     taken_back: tuple[Role, ...] = ()
@@ -75,8 +82,12 @@ class Scaling:
             self.throughput(context)
         elif observed.traffic is not None and not self.config.is_easy:
             self._note_runtime(observed.traffic)
-        predictions = context.predictions
-        inputs = LoadInputs(
+        return self._taken(propose_load(self.load_inputs(context)))
+
+    def load_inputs(self, context: Context) -> LoadInputs:
+        """What a load decision reads now."""
+        observed, predictions = context.observations or _UNREAD, context.predictions
+        return LoadInputs(
             self.config,
             self.capabilities,
             self.counts,
@@ -86,14 +97,13 @@ class Scaling:
             None if predictions is None else predictions.predicted_kv_hit_rate,
             None if predictions is None else predictions.predicted_accept_length,
         )
-        return self._taken(propose_load(inputs))
 
     def _note_runtime(self, traffic: TrafficObservation) -> None:
         self.traffic.observe_runtime(traffic)
         self.state = self.state.noted(self.traffic.kv_hit_rate, self.traffic.accept_length)
 
     def _taken(self, proposed: Proposed) -> ScalingDecision | None:
-        cast("dict[str, object]", self.changes).update(cast("Mapping[str, object]", proposed.changes))
+        self.changes = Changes(**{**self.changes, **proposed.changes})
         self.notes.extend(proposed.notes)
         self.state = proposed.state
         self.taken_back = proposed.taken_back

@@ -10,7 +10,7 @@ from controllers.planner.propose.reasons import Reason
 from controllers.planner.propose.records import LoadInputs, Opinion
 from controllers.planner.types import Mode, Role
 
-__all__ = ("Pressure", "easy_opinion", "easy_pressure")
+__all__ = ("Band", "EasyReading", "Pressure", "easy_opinion", "easy_pressure", "easy_reading")
 
 # More tokens than any engine holds; beyond it a count is an error, and might not even fit a float.
 MOST_TOKENS = 2**62
@@ -41,6 +41,14 @@ class Band(NamedTuple):
         return Pressure.BETWEEN
 
 
+class EasyReading(NamedTuple):
+    """Thresholds, the load of each engine, and how many tokens are a load of one."""
+
+    band: Band
+    loads: Sequence[float]
+    whole: int
+
+
 PREFILL_BANDS = {
     "throughput": Band(1.0, 0.1, up_inclusive=True, down_inclusive=False),
     "latency": Band(0.1, 0.0, up_inclusive=True, down_inclusive=True),
@@ -65,6 +73,12 @@ def easy_opinion(inputs: LoadInputs, role: Role, ready: int) -> Opinion:
 
 def easy_pressure(inputs: LoadInputs, role: Role) -> Pressure | Reason:
     """How high the load of a role that reports is, or why it cannot be told."""
+    reading = easy_reading(inputs, role)
+    return reading if isinstance(reading, Reason) else reading.band.pressure(reading.loads)
+
+
+def easy_reading(inputs: LoadInputs, role: Role) -> EasyReading | Reason:
+    """What thresholds are held against, or why there is nothing to hold."""
     band = _band(inputs.config, role)
     whole = _whole(inputs, role)
     if band is None or whole is None:
@@ -75,7 +89,7 @@ def easy_pressure(inputs: LoadInputs, role: Role) -> Pressure | Reason:
         if tokens is None:
             return Reason.FPM_INVALID
         loads.append(tokens / whole)
-    return band.pressure(loads) if loads else Reason.INSUFFICIENT_DATA
+    return EasyReading(band, loads, whole) if loads else Reason.INSUFFICIENT_DATA
 
 
 def _band(config: PlannerConfig, role: Role) -> Band | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from controllers.planner.perfmodel import Group, PerformanceModel
 from controllers.planner.propose.reasons import Reason
@@ -11,6 +12,7 @@ from controllers.planner.types import Capabilities, Role
 __all__ = (
     "Question",
     "Survey",
+    "Trial",
     "has_token_limit",
     "question_of",
     "settle",
@@ -60,22 +62,40 @@ class Question:
         return length if length > 0 else 1.0
 
 
+class Trial(NamedTuple):
+    """One test of a group before one less is decided. of: "time" in milliseconds, or "kv", tokens. Passed if value < limit."""
+
+    worker_id: str
+    of: Literal["time", "kv"]
+    value: float
+    limit: float
+
+
 @dataclass(slots=True)
 class Survey:
-    """What the groups of a role say so far. Once lost, may_shrink is lost for all; is_refused: as the others could not take the load."""
+    """What the groups of a role say so far. Once lost, may_shrink is lost for all; is_refused: as the others could not take the load.
+
+    trials: for explanations.
+    """
 
     target_ms: float
     may_shrink: bool
     is_refused: bool = False
     estimates_ms: list[float] = field(default_factory=list[float])
+    trials: list[Trial] = field(default_factory=list[Trial])
 
     def estimate(self, seconds: float | None, tokens: float = 1.0) -> None:
         """Of a step that gives so many tokens. Groups that nothing can be told of are left out."""
         if seconds is not None:
             self.estimates_ms.append(seconds * 1000.0 / tokens)
 
-    def refuse(self) -> None:
+    def test(self, trial: Trial) -> bool:
+        """Whether it is passed; if not, one less is refused."""
+        self.trials.append(trial)
+        if trial.value < trial.limit:
+            return True
         self.may_shrink, self.is_refused = False, True
+        return False
 
     @property
     def is_missed(self) -> bool:
@@ -152,13 +172,13 @@ def survey_prefill(question: Question) -> Survey:
             continue
         budget_ms = (config.ttft_ms - own * 1000.0) * question.sensitivity
         if budget_ms <= 0:
-            survey.refuse()
+            survey.test(Trial(group.worker_id, "time", 0.0, budget_ms))
             continue
         post = ask(group, kv_hit_rate=rate, queue_scale=shrink, decode_scale=shrink, include_queued_decode=True)
         if post is None:
             survey.may_shrink = False
-        elif post * 1000.0 - own * 1000.0 >= budget_ms:
-            survey.refuse()
+        else:
+            survey.test(Trial(group.worker_id, "time", post * 1000.0 - own * 1000.0, budget_ms))
     return survey
 
 
@@ -171,23 +191,22 @@ def survey_decode(question: Question) -> Survey:
         survey.estimate(ask(group, include_queued_decode=True), per_step)
         if not survey.may_shrink:
             continue
-        if _overflows(question, group):
-            survey.refuse()
+        if not _fits(survey, question, group):
             continue
         post = ask(group, decode_scale=question.shrink, include_queued_decode=True, include_queued_prefill=is_mixed)
         if post is None:
             survey.may_shrink = False
-        elif post * 1000.0 / per_step >= config.itl_ms * question.sensitivity:
-            survey.refuse()
+        else:
+            survey.test(Trial(group.worker_id, "time", post * 1000.0 / per_step, config.itl_ms * question.sensitivity))
     return survey
 
 
-def _overflows(question: Question, group: Group) -> bool:
-    """Whether the load of the engine that goes would not fit the KV cache. Truncated, not rounded up: planner.md §27 10."""
+def _fits(survey: Survey, question: Question, group: Group) -> bool:
+    """Whether the KV cache holds the load once one engine is gone. Truncated, not rounded up: planner.md §27 10."""
     facts = question.inputs.capabilities.decode
     most = None if facts is None else facts.max_kv_tokens
     if most is None:
-        return False
+        return True
     prompts = question.model.kind == "aggregated"
     used = max(
         fpm.scheduled_requests.sum_decode_kv_tokens
@@ -195,7 +214,7 @@ def _overflows(question: Question, group: Group) -> bool:
         + (fpm.queued_requests.sum_prefill_tokens if prompts else 0)
         for fpm in group.ranks
     )
-    return int(used * question.shrink) >= most
+    return survey.test(Trial(group.worker_id, "kv", int(used * question.shrink), most))
 
 
 def _asked(inputs: LoadInputs, role: Role, ready: int, leaving: int) -> Question | Reason:

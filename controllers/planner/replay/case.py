@@ -1,19 +1,16 @@
 """Files of a replay: a case (configuration, capabilities, plugins) and a trace (what is read at each tick)."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import inf, isnan, nan
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
 
 from controllers.planner.config.load import ConfigError, parse_config
 from controllers.planner.config.model import PlannerConfig
-from controllers.planner.config.parts import HoldPolicy, PluginStage
 from controllers.planner.fpm import Fpm
-from controllers.planner.merge import Kind, Target, TargetType
-from controllers.planner.plugins.records import Prediction, PredictResponse, StageRequest, StageResponse
+from controllers.planner.replay.decode import CaseError, convert, read_object
+from controllers.planner.replay.script import ScriptedPlugin
 from controllers.planner.types import (
     Capabilities,
     FpmObservations,
@@ -25,14 +22,7 @@ from controllers.planner.types import (
     WorkerCounts,
 )
 
-__all__ = ("Case", "CaseError", "Line", "Scripted", "ScriptedPlugin", "parse_case", "parse_line")
-
-T = TypeVar("T")
-_NUMBERS = {"nan": nan, "inf": inf, "+inf": inf, "-inf": -inf, "infinity": inf, "-infinity": -inf}
-
-
-class CaseError(ValueError):
-    """A file of a replay that cannot be used. The text names what is wrong; the caller knows file and line."""
+__all__ = ("Case", "Line", "parse_case", "parse_line")
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -105,79 +95,6 @@ class CapabilityPair(msgspec.Struct, frozen=True):
         return Capabilities(_role_capabilities("prefill", self.prefill), _role_capabilities("decode", self.decode))
 
 
-class ScriptedTarget(msgspec.Struct, frozen=True):
-    component: str
-    replicas: int | None = None
-    type: TargetType = TargetType.SET
-
-
-class Scripted(msgspec.Struct, frozen=True):
-    """One answer of a plugin."""
-
-    kind: Literal["accept", "reject", "override", "empty", "raise", "predict"] = "accept"
-    reason: str = ""
-    final: bool = False
-    targets: tuple[ScriptedTarget, ...] = ()
-    num_req: float | None = None
-    isl: float | None = None
-    osl: float | None = None
-    kv_hit_rate: float | None = None
-    accept_length: float | None = None
-
-
-class ScriptedPlugin(msgspec.Struct, frozen=True):
-    """Answers in turn, one per call; the last one repeats. Without any it accepts."""
-
-    plugin_id: str
-    plugin_type: PluginStage
-    priority: int
-    execution_interval_seconds: float = 0.0
-    hold_policy: str | int = "ACCEPT_WHEN_IDLE"
-    needs: tuple[str, ...] = ()
-    requires_produced_fields: tuple[str, ...] = ()
-    observation_window_seconds: float = 0.0
-    script: tuple[Scripted, ...] = ()
-
-    @property
-    def holds(self) -> HoldPolicy:
-        """ValueError."""
-        return HoldPolicy.parse(self.hold_policy)
-
-
-class ScriptedInstance:
-    """The object that is called."""
-
-    def __init__(self, plugin: ScriptedPlugin) -> None:
-        self._plugin = plugin
-        self._calls = 0
-
-    def predict(self, request: StageRequest) -> PredictResponse:
-        answer = self._next()
-        if answer.kind != "predict":
-            return PredictResponse() if answer.kind == "empty" else PredictResponse(None, answer.reason, answer.final)
-        source = self._plugin.plugin_id
-        prediction = Prediction(answer.num_req, answer.isl, answer.osl, source, answer.kv_hit_rate, answer.accept_length)
-        return PredictResponse(prediction, answer.reason, answer.final)
-
-    def propose(self, request: StageRequest) -> StageResponse:
-        answer = self._next()
-        if answer.kind in ("empty", "predict"):
-            return StageResponse(None)
-        targets = tuple(Target(target.component, target.replicas, target.type) for target in answer.targets)
-        return StageResponse(Kind(answer.kind), targets if answer.kind == "override" else (), answer.reason, answer.final)
-
-    reconcile = propose
-    constrain = propose
-
-    def _next(self) -> Scripted:
-        script = self._plugin.script
-        answer = script[min(self._calls, len(script) - 1)] if script else Scripted()
-        self._calls += 1
-        if answer.kind == "raise":
-            raise RuntimeError(answer.reason or "scripted failure")
-        return answer
-
-
 class _CaseFile(msgspec.Struct, frozen=True):
     planner_config: dict[str, Any] = {}
     capabilities: CapabilityPair = CapabilityPair()
@@ -236,16 +153,13 @@ class Line:
         return TrafficObservation(tick.traffic_metrics_duration_s, 0.0, 0.0, 0.0, traffic.kv_hit_rate, traffic.accept_length)
 
 
-def parse_case(text: str, changes: Mapping[str, Any]) -> Case:
+def parse_case(text: str | bytes, changes: Mapping[str, Any]) -> Case:
     """A case, or a planner configuration alone. `changes` are put over the configuration. CaseError.
 
     A case without `pending_aware_scale_down` has it off, because recordings know nothing of it. The environment has no say in a replay.
     """
-    content = _json(text)
-    if not isinstance(content, dict):
-        raise CaseError("must be a JSON object")
-    raw = cast("dict[str, Any]", content)
-    case = _converted(raw if "planner_config" in raw else {"planner_config": raw}, _CaseFile)
+    raw = read_object(text)
+    case = convert(raw if "planner_config" in raw else {"planner_config": raw}, _CaseFile)
     settings = {"pending_aware_scale_down": False, **case.planner_config, **changes}
     try:
         config = parse_config(settings, {})
@@ -263,12 +177,9 @@ def parse_case(text: str, changes: Mapping[str, Any]) -> Case:
     )
 
 
-def parse_line(text: str) -> Line:
+def parse_line(text: str | bytes) -> Line:
     """A line of a trace. CaseError names the field."""
-    content = _json(text)
-    if not isinstance(content, dict):
-        raise CaseError("must be a JSON object")
-    line = _converted(cast("dict[str, Any]", content), _LineFile)
+    line = convert(read_object(text), _LineFile)
     return Line(line, None if line.capabilities is None else line.capabilities.capabilities())
 
 
@@ -294,30 +205,3 @@ def _role_capabilities(role: Role, given: Mapping[str, Any] | None) -> RoleCapab
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise CaseError(f"capabilities.{role}.{name}: must be a whole number or null, is {value!r:.40}")
     return RoleCapabilities(**known)
-
-
-def _json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CaseError(f"no JSON: {error}") from None
-
-
-def _converted(raw: dict[str, Any], kind: type[T]) -> T:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
-        try:
-            return msgspec.convert(_with_numbers(raw), kind)
-        except msgspec.ValidationError:
-            problem, _, path = str(error).partition(" - at `$")
-            raise CaseError(f"{path.strip('.`')}: {problem}" if path else problem) from None
-
-
-def _with_numbers(value: object) -> object:
-    """With the names of numbers that JSON has not, as numbers."""
-    if isinstance(value, dict):
-        return {key: _with_numbers(item) for key, item in cast("dict[str, object]", value).items()}
-    if isinstance(value, list):
-        return [_with_numbers(item) for item in cast("list[object]", value)]
-    return _NUMBERS.get(value.lower(), value) if isinstance(value, str) else value

@@ -13,10 +13,13 @@ from controllers.planner.config.load import ConfigError
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.engine import PlannerEngine, TickResult
 from controllers.planner.plugins.configured import register_in_process
-from controllers.planner.replay.case import Case, CaseError, Line, ScriptedInstance, parse_line
+from controllers.planner.plugins.records import Answer, Call
+from controllers.planner.replay.case import Case, Line, parse_line
+from controllers.planner.replay.decode import CaseError
+from controllers.planner.replay.script import register_scripted
 from controllers.planner.types import ScalingDecision, ScheduledTick, TickInput
 
-__all__ = ("Played", "Replay", "TraceError", "play", "record_of", "to_json")
+__all__ = ("Played", "Replay", "TraceError", "play", "play_on", "record_of", "to_json")
 
 
 class TraceError(CaseError):
@@ -29,13 +32,14 @@ class TraceError(CaseError):
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A tick: its number from 0, what was read and what came of it."""
+    """A tick: its number from 0, what was read, what plugins were asked and answered, and what came of it."""
 
     index: int
     tick: ScheduledTick
     given: TickInput
     result: TickResult
     notes: tuple[str, ...] = ()
+    heard: tuple[tuple[Call, Answer], ...] = ()
 
 
 class Replay:
@@ -65,8 +69,9 @@ class Replay:
             engine.change_config(self._changed(line.set_config, notes))
         self._clock_s = max(self._clock_s, tick.at_s)
         given = line.given(tick, tick.at_s, engine.config)
-        result = engine.tick(tick, given, self._clock_s)
-        played = Played(self._index, tick, given, result, (*notes, *result.notes))
+        heard: list[tuple[Call, Answer]] = []
+        result = engine.tick(tick, given, self._clock_s, heard)
+        played = Played(self._index, tick, given, result, (*notes, *result.notes), tuple(heard))
         self._tick = result.effects.next_tick
         self._index += 1
         return played
@@ -75,19 +80,7 @@ class Replay:
         registry = self.engine.registry
         register_in_process(registry, case.config.plugin_registration.in_process_plugins, case.start_s)
         for plugin in case.plugins:
-            registry.register_internal(
-                plugin.plugin_id,
-                plugin.plugin_type,
-                plugin.priority,
-                ScriptedInstance(plugin),
-                case.start_s,
-                interval_s=plugin.execution_interval_seconds,
-                hold_policy=plugin.holds,
-                needs=plugin.needs,
-                requires=plugin.requires_produced_fields,
-                window_s=plugin.observation_window_seconds,
-                version="user-in-process",
-            )
+            register_scripted(registry, plugin, case.start_s)
 
     def _changed(self, changes: Mapping[str, Any], notes: list[str]) -> PlannerConfig:
         """Minimums by the rules of the control API, which refuses some and goes on; other fields by those of the configuration."""
@@ -104,9 +97,13 @@ class Replay:
             raise CaseError(f"set_config: {error}") from None
 
 
-def play(case: Case, lines: Iterable[str]) -> Iterator[Played]:
+def play(case: Case, lines: Iterable[str | bytes]) -> Iterator[Played]:
     """Ticks of a trace, one by one; empty lines are none. CaseError, TraceError."""
-    replay = Replay(case)
+    return play_on(Replay(case), lines)
+
+
+def play_on(replay: Replay, lines: Iterable[str | bytes]) -> Iterator[Played]:
+    """The same, on an engine that the caller keeps. TraceError."""
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
@@ -135,9 +132,7 @@ def record_of(played: Played) -> dict[str, Any]:
         },
         "ready": ready,
         "scale_to": scale_to,
-        "desired": ready
-        if scale_to is None
-        else {role: ready[role] if number is None else number for role, number in scale_to.items()},
+        "desired": ready if scale_to is None else {role: ready[role] if number is None else number for role, number in scale_to.items()},
         "diagnostics": msgspec.to_builtins(effects.diagnostics),
         "next_at_s": effects.next_tick.at_s,
     }
