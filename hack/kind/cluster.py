@@ -159,6 +159,8 @@ class KindCluster:
                 return True
             if mark != digest:
                 self._report("the cluster was made with other settings" if mark else "the cluster was left half-made")
+        elif states:
+            self._report(f"the cluster lacks {', '.join(name for name in NODES if name not in states)}")
         self._remove()
         return False
 

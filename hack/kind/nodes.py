@@ -53,10 +53,9 @@ def connect(timeout_s: float = 60.0) -> None:
     _wait(lambda: _unregistered(), "registration of the nodes", timeout_s)
     every = addresses(_get("nodes"))
     for node in every:
-        docker("exec", "-i", node.name, "cp", "/dev/stdin", CONFLIST, stdin=cni_configuration(node.pod_cidr))
-        for other in every:
-            if other != node:
-                docker("exec", node.name, "ip", "route", "replace", other.pod_cidr, "via", other.address)
+        routes = [f"ip route replace {other.pod_cidr} via {other.address}" for other in every if other != node]
+        script = "\n".join((f"cat >{CONFLIST}", *routes))
+        docker("exec", "-i", node.name, "sh", "-ec", script, stdin=cni_configuration(node.pod_cidr))
 
 
 def equip() -> None:
