@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import expm1, isfinite, log1p
 from typing import cast
 
+import numpy as np
+
 from controllers.planner.predict.arima.search import Fitted, choose, fit
 from controllers.planner.predict.base import MINIMUM_POINTS, FitJob, Predictor
 
@@ -98,7 +100,9 @@ class ArimaPredictor(Predictor):
 def _run(argument: Hashable) -> _Done:
     work = cast("_Work", argument)
     try:
-        model = _first_fit(work) if work.model is None else _update(work.model, work.points)
+        # What is too large for floats ends as an infinity or NaN in the likelihood, and with it the fit.
+        with np.errstate(all="ignore"):
+            model = _first_fit(work) if work.model is None else _update(work.model, work.points)
     except (ValueError, ArithmeticError):
         model = None
     return _Done(model, work.count)

@@ -1,6 +1,7 @@
 """Where the search for an ARIMA model begins: number of differences, starting parameters."""
 
 from collections.abc import Sequence
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,8 @@ def _kpss(series: Sequence[float]) -> float | None:
     lags = int(4 * (n / 100) ** 0.25)
     weighted = sum(float(rest[i:] @ rest[:-i]) * (1 - i / (lags + 1)) for i in range(1, lags + 1))
     variance += 2 * weighted / n
-    return eta / variance if variance else None
+    statistic = eta / variance if variance else nan
+    return None if isnan(statistic) else statistic
 
 
 def inverse_roots(polynomial: Sequence[float]) -> list[float]:
