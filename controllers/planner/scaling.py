@@ -103,7 +103,7 @@ class Scaling:
         self.state = self.state.noted(self.traffic.kv_hit_rate, self.traffic.accept_length)
 
     def _taken(self, proposed: Proposed) -> ScalingDecision | None:
-        self.changes = Changes(**{**self.changes, **proposed.changes})
+        self.changes |= proposed.changes
         self.notes.extend(proposed.notes)
         self.state = proposed.state
         self.taken_back = proposed.taken_back

@@ -53,13 +53,21 @@ def _cli() -> Iterator[str]:
     yield f"* every command: {_codes(inspect.getdoc(main))}"
     yield f"* `controllers` and `scheduler`: {_codes(inspect.getdoc(run_process))}"
     for name, command in _commands(root).items():
-        yield from ("", f"## grovekeeper {name}", "", command.description or "", "")
+        yield from _command(f"## grovekeeper {name}", command)
+        for task, parser_of_task in _commands(command).items():
+            yield from _command(f"### grovekeeper {name} {task}", parser_of_task)
+
+
+def _command(title: str, command: argparse.ArgumentParser) -> Iterator[str]:
+    yield from ("", title, "", command.description or "")
+    if not _commands(command):
+        yield ""
         yield from _table(("argument", "meaning"), ((_usage(a), _meaning(a)) for a in command._actions if a.dest != "help"))  # pyright: ignore[reportPrivateUsage] - argparse shows its arguments in no other way
 
 
 def _commands(root: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    (found,) = (a.choices for a in root._actions if isinstance(a.choices, dict))  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType, reportUnknownMemberType] - as above
-    return found  # pyright: ignore[reportUnknownVariableType] - as above
+    """Commands by name; none if the parser has only arguments."""
+    return next((a.choices for a in root._actions if isinstance(a.choices, dict)), {})  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType] - as above
 
 
 def _codes(docstring: str | None) -> str:

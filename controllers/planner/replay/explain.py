@@ -105,7 +105,8 @@ def _forecast(played: Played) -> Iterator[str]:
     if found is not None:
         yield (
             f"next window: {_known(found.predicted_num_req)} requests, ISL {_known(found.predicted_isl)}, "
-            f"OSL {_known(found.predicted_osl)}, {_runtime(found.predicted_kv_hit_rate, found.predicted_accept_length)} (first from {found.source or 'nobody'})"
+            f"OSL {_known(found.predicted_osl)}, {_runtime(found.predicted_kv_hit_rate, found.predicted_accept_length)} "
+            f"(first from {found.source or 'nobody'})"
         )
 
 
