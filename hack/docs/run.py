@@ -55,9 +55,11 @@ def run(session: Session, machine: Machine, *, timeout_s: float) -> list[tuple[s
     machine.work.mkdir(parents=True)
     script, output = machine.work / "session.sh", machine.work / "output"
     script.write_text("".join(f"{line}\n" for line in _script(session, machine.work)))
+    # Killed with the program that runs it, however that ends: nobody would look at what it does.
+    wrapper = [setpriv, "--pdeathsig", "KILL", "--"] if (setpriv := shutil.which("setpriv")) else []
     with output.open("wb") as log:
         shell = subprocess.Popen(
-            ["bash", str(script)], cwd=machine.folder, env=dict(machine.variables), stdin=subprocess.DEVNULL,
+            [*wrapper, "bash", str(script)], cwd=machine.folder, env=dict(machine.variables), stdin=subprocess.DEVNULL,
             stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
