@@ -177,6 +177,8 @@ def _run_settled(
 ) -> tuple[float, list[float]]:
     """The rest of the filter, when the gain no longer changes: that of the next point, then that of the point before, for good."""
     r = len(ar)
+    if r <= 3:
+        return _run_settled_short(series, ar, constant, state, gains, f)
     inner = range(r - 1)
     squares = 0.0
     gain, after = gains
@@ -187,6 +189,24 @@ def _run_settled(
         state[0] += constant
         gain = after
     return log(f) * len(series) + squares / f, state
+
+
+def _run_settled_short(
+    series: Sequence[float], ar: list[float], constant: float, state: list[float], gains: tuple[list[float], list[float]], f: float
+) -> tuple[float, list[float]]:
+    """As `_run_settled` for up to three states, without lists: most of the time of a fit is spent here."""
+    r = len(ar)
+    a0, a1, a2 = (*ar, 0.0, 0.0)[:3]
+    x0, x1, x2 = (*state, 0.0, 0.0)[:3]
+    _, g1, g2 = (*gains[0], 0.0, 0.0)[:3]
+    _, after1, after2 = (*gains[1], 0.0, 0.0)[:3]
+    squares = 0.0
+    for w in series:
+        v = w - x0
+        squares += v * v
+        x0, x1, x2 = a0 * w + x1 + g1 * v + constant, a1 * w + x2 + g2 * v, a2 * w
+        g1, g2 = after1, after2
+    return log(f) * len(series) + squares / f, [x0, x1, x2][:r]
 
 
 def _through_levels(state: _Filter, series: Sequence[float], d: int) -> float | None:
