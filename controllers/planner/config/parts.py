@@ -68,7 +68,7 @@ class ExternalPlugin(Strict):
     plugin_type: PluginStage
     priority: int
     endpoint: NonEmpty
-    auth_token: str = ""
+    auth_token: str = Field("", repr=False)
     protocol_version: str = "1.0"
     version: str = "v1"
     execution_interval_seconds: NonNegativeFloat = 0.0
@@ -93,7 +93,7 @@ class PluginAuth(Strict):
     trusted_sources: list[Literal["static_secret", "allow_unauthenticated"]] = Field(
         default_factory=list[Literal["static_secret", "allow_unauthenticated"]]
     )
-    static_secrets: dict[str, str] = Field(default_factory=dict[str, str])
+    static_secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
 
 
 class PluginTransport(Strict):
