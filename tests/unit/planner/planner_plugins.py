@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllers.planner.config.parts import PluginAuth, PluginRegistration, PluginTransport
-from controllers.planner.merge import Kind, Target, TargetType
+from controllers.planner.merge import Kind, Target
 from controllers.planner.plugins.records import Context, Observations, Prediction, PredictResponse, StageRequest, StageResponse
 from controllers.planner.plugins.registry import Registration, Registry
 from controllers.planner.types import TrafficObservation, WorkerCounts
@@ -17,7 +17,7 @@ class Scripted:
     """Answers one after another, the last for ever; exceptions are raised. `requests`: what it was asked."""
 
     def __init__(self, *script: object) -> None:
-        self.script = list(script)
+        self.script: list[Any] = list(script)
         self.requests: list[StageRequest] = []
 
     def answer(self, request: StageRequest) -> Any:
@@ -58,7 +58,7 @@ def context(workers: WorkerCounts | None = WORKERS, traffic: TrafficObservation 
     return Context("tick-5.0", "d-5.0", Observations(traffic=traffic, workers=workers))
 
 
-def override(*targets: tuple[str, int | None, TargetType] | tuple[str, int | None], reason: str = "", final: bool = False) -> StageResponse:
+def override(*targets: tuple[Any, ...], reason: str = "", final: bool = False) -> StageResponse:
     return StageResponse(Kind.OVERRIDE, tuple(Target(*target) for target in targets), reason, final)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ ME = (text(1, "p"), text(2, "propose"), integer(3, 5), text(4, "grpc://127.0.0.1
 
 
 @asynccontextmanager
-async def gateway(made: Registry, listen: str = "127.0.0.1:0", removed: list[Plugin] | None = None) -> AsyncIterator[str]:
+async def gateway(made: Registry, listen: str = "127.0.0.1:0", removed: list[Plugin] | None = None) -> AsyncGenerator[str]:
     """Where it listens."""
 
     async def on_removed(plugin: Plugin) -> None:
@@ -148,7 +148,7 @@ def author(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def sample(author: Path, address: str, token: str) -> Iterator[subprocess.Popen[str]]:
+def sample(author: Path, address: str, token: str) -> Generator[subprocess.Popen[str]]:
     argv = [sys.executable, "plugin_sample.py", address, token]
     process = subprocess.Popen(argv, cwd=author, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:

@@ -1,5 +1,7 @@
 """Stages, their merge, and the verdict."""
 
+from typing import Any
+
 import pytest
 
 from controllers.planner.merge import Kind, PluginResult, Target, TargetType
@@ -31,7 +33,14 @@ def counted(outcome: PipelineOutcome, metric: Metric) -> list[tuple[str, ...]]:
     return [event.labels for event in outcome.events if event.metric is metric]
 
 
-def with_plugins(*plugins: tuple[str, str, int, object], **options: object) -> Registry:
+def proposed(plugin: Scripted) -> tuple[Target, ...]:
+    """What it was shown of the proposal when first asked."""
+    proposal = plugin.requests[0].context.proposal
+    assert proposal is not None
+    return proposal.targets
+
+
+def with_plugins(*plugins: tuple[str, Any, int, object], **options: Any) -> Registry:
     made = registry()
     for plugin_id, stage, priority, instance in plugins:
         made.register_internal(plugin_id, stage, priority, instance, 0.0, **options)
@@ -105,8 +114,8 @@ def test_predictions_and_proposals_reach_later_stages() -> None:
     assert propose.requests[0].context.predictions == Prediction(1.0)
     assert propose.requests[0].context.proposal is None
     assert reconcile.requests[0].proposals == (PluginResult("p", 4, Kind.OVERRIDE, (Target("decode", 6),)),)
-    assert reconcile.requests[0].context.proposal.targets == (Target("decode", 6), Target("prefill", 2))
-    assert constrain.requests[0].context.proposal.targets == (Target("decode", 7), Target("prefill", 2))
+    assert proposed(reconcile) == (Target("decode", 6), Target("prefill", 2))
+    assert proposed(constrain) == (Target("decode", 7), Target("prefill", 2))
     assert constrain.requests[0].proposals == ()
 
 
@@ -270,19 +279,19 @@ NONSENSE = [
     None,
     "accept",
     PredictResponse(),
-    StageResponse("override"),  # pyright: ignore[reportArgumentType]
-    StageResponse(Kind.OVERRIDE, None),  # pyright: ignore[reportArgumentType]
-    StageResponse(Kind.OVERRIDE, "ab"),  # pyright: ignore[reportArgumentType]
-    StageResponse(Kind.OVERRIDE, ({"component": "decode"},)),  # pyright: ignore[reportArgumentType]
-    StageResponse(Kind.REJECT, reason=None),  # pyright: ignore[reportArgumentType]
-    override(("decode", float("nan"))),  # pyright: ignore[reportArgumentType]
-    override(("decode", 4.0)),  # pyright: ignore[reportArgumentType]
+    StageResponse("override"),
+    StageResponse(Kind.OVERRIDE, None),
+    StageResponse(Kind.OVERRIDE, "ab"),
+    StageResponse(Kind.OVERRIDE, ({"component": "decode"},)),
+    StageResponse(Kind.REJECT, reason=None),
+    override(("decode", float("nan"))),
+    override(("decode", 4.0)),
     override(("decode", True)),
-    override(("decode", "4")),  # pyright: ignore[reportArgumentType]
+    override(("decode", "4")),
     override(("decode", 2**31)),
     override(("decode", -(2**31) - 1)),
-    override((None, 4)),  # pyright: ignore[reportArgumentType]
-    override(("decode", 4, "SET")),  # pyright: ignore[reportArgumentType]
+    override((None, 4)),
+    override(("decode", 4, "SET")),
     SystemError("x"),
     RecursionError("x"),
 ]
@@ -303,10 +312,10 @@ def test_nonsense_is_a_failed_call(answer: object) -> None:
         ACCEPT,
         predicted(float("nan")),
         predicted(1.0, float("inf")),
-        predicted("1"),  # pyright: ignore[reportArgumentType]
-        PredictResponse({"predicted_isl": 1.0}),  # pyright: ignore[reportArgumentType]
-        PredictResponse(Prediction(source=b"x")),  # pyright: ignore[reportArgumentType]
-        PredictResponse(reason=7),  # pyright: ignore[reportArgumentType]
+        predicted("1"),
+        PredictResponse({"predicted_isl": 1.0}),
+        PredictResponse(Prediction(source=b"x")),
+        PredictResponse(reason=7),
     ],
     ids=repr,
 )

@@ -176,7 +176,7 @@ async def test_cancelling_a_tick_is_no_timeout() -> None:
         await task
 
 
-class Server:
+class Server(grpc.GenericRpcHandler):
     """Serves methods with bytes, so that it can say what no honest plugin says. In threads, as plugins may be written."""
 
     def __init__(self, port: int = 0) -> None:
@@ -187,8 +187,8 @@ class Server:
         self.called, self.leave = threading.Event(), threading.Event()
         self.server.start()
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
-        handler = self.handlers.get(details.method)
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        handler = self.handlers.get(handler_call_details.method)
         return None if handler is None else grpc.unary_unary_rpc_method_handler(handler)
 
     def answers(self, answer: bytes | Handler, stage: Any = "propose") -> None:

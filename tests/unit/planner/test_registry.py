@@ -1,5 +1,7 @@
 """Who may register, keep alive and remove plugins."""
 
+from typing import Any
+
 import pytest
 
 from controllers.planner.config.parts import ExternalPlugin, HoldPolicy, InProcessPlugin, PluginAuth, PluginRegistration
@@ -211,11 +213,12 @@ def test_plugins_of_the_configuration_are_imported_and_warmed() -> None:
     made = registry()
     register_in_process(made, [entry(kwargs={"limit": 4}, hold_policy="hold_last"), entry(plugin_id="x", kwargs={"limit": 1})], 0.0)
     plugin = made.plugins[0]
+    instance: Any = plugin.instance
     assert (plugin.version, plugin.is_builtin, plugin.hold_policy) == ("user-in-process", False, HoldPolicy.HOLD_LAST)
-    assert plugin.instance.limit == 4
+    assert instance.limit == 4
     history = [TrafficObservation(5.0, 1.0, 2.0, 3.0)]
     assert warm(made, history) == ["plugin 'x' could not be warmed up: KeyError: 'history'"]
-    assert plugin.instance.history == history
+    assert instance.history == history
     assert warm(made, []) == []
 
 

@@ -166,7 +166,9 @@ def test_results_by_numbers(stage: PluginStage) -> None:
 
 def test_replicas_by_numbers() -> None:
     def target(*fields: tuple) -> Target:
-        return decode_response("propose", encode(message(2, message(1, *fields)))).targets[0]
+        response = decode_response("propose", encode(message(2, message(1, *fields))))
+        assert isinstance(response, StageResponse)
+        return response.targets[0]
 
     assert target(text(1, "x")) == Target("x", None)
     assert target(text(1, "x"), integer(3, 0)) == Target("x", 0)
