@@ -5,11 +5,11 @@ process, `plugins.runner.run_async` for all.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from controllers.planner.merge import Kind, MergeOutcome, PluginResult, Target, merge
+from controllers.planner.merge import MERGED, Kind, MergeOutcome, PluginResult, Target, merge
 from controllers.planner.plugins.inprocess import call_now
 from controllers.planner.plugins.records import (
     Answer,
@@ -187,7 +187,7 @@ def _stages(tick: _Tick, baseline: Mapping[str, int]) -> Run:
 
 
 def _propose(tick: _Tick, merged: MergeOutcome) -> None:
-    tick.context = replace(tick.context, proposal=Proposal(merged.targets, source=merged.source))
+    tick.context = tick.context.proposing(Proposal(merged.targets, source=merged.source))
 
 
 def _count_clamps(tick: _Tick, metric: Metric, merged: MergeOutcome) -> None:
@@ -209,7 +209,7 @@ def _predict(tick: _Tick) -> Generator[Sequence[Call], Sequence[Answer], None]:
         if response.predictions is not None:
             known = tick.context.predictions
             merged = response.predictions if known is None else known.filled_from(response.predictions)
-            tick.context = replace(tick.context, predictions=merged)
+            tick.context = tick.context.predicting(merged)
         if response.final:
             if plugin.priority != chain[0].priority:
                 warning = f"chain_augment_non_lowest_final: plugin_id={plugin.plugin_id} priority={plugin.priority}"
@@ -234,12 +234,17 @@ def _stage(
         tick.events.append(MetricEvent(Metric.EVALUATIONS, (result.plugin_id, stage, "held_over")))
         _active(tick, stage, result)
     results.extend(active.inherited)
-    merged = merge(results, baseline, set_allowed=stage != "constrain")
+    merged = merge(results, baseline, set_allowed=stage != "constrain") if results else _unopposed(baseline)
     if merged.short_circuited:
         rejecting = next(result for result in results if result.kind is Kind.REJECT)
         tick.events.append(MetricEvent(Metric.REJECTED, (rejecting.plugin_id,)))
     tick.notes.extend(f"a SET target of {component} was dropped: {stage} may not set" for component in merged.set_dropped)
     return results, merged
+
+
+def _unopposed(baseline: Mapping[str, int]) -> MergeOutcome:
+    """What `merge` makes of no results, which is what most stages have."""
+    return MergeOutcome(tuple(Target(component, replicas) for component, replicas in baseline.items()), source=MERGED)
 
 
 def _settle(tick: _Tick, plugin: Plugin, answer: Answer) -> PredictResponse | StageResponse | None:

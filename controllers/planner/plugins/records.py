@@ -94,6 +94,15 @@ class Context:
     proposal: Proposal | None = None
     constrained: Proposal | None = None
 
+    # Not by dataclasses.replace, which is slow, and these are part of every tick.
+    def predicting(self, predictions: Prediction) -> "Context":
+        """The same with predictions."""
+        return Context(self.request_id, self.decision_id, self.observations, predictions, self.proposal, self.constrained)
+
+    def proposing(self, proposal: Proposal) -> "Context":
+        """The same with a proposal."""
+        return Context(self.request_id, self.decision_id, self.observations, self.predictions, proposal, self.constrained)
+
 
 @dataclass(frozen=True, slots=True)
 class StageRequest:
