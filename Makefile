@@ -63,6 +63,10 @@ bench: $(READY) ## measure and print the figures of docs/status.md
 bench-sim: $(READY) ## measure the embedded API server and the simulation
 	$(PYTHON) -m hack.bench.simulation $(ARGS)
 
+.PHONY: bench-planner
+bench-planner: $(READY) ## measure CPU and memory of Planner
+	$(PYTHON) -m hack.bench.planner $(ARGS)
+
 .PHONY: kube-up
 kube-up: $(READY) ## start a local control plane
 	$(PYTHON) -m hack.kube up $(ARGS)

@@ -1,6 +1,6 @@
 """What the built-in plugins share: configuration, models, forecasts, and what they have decided in this tick."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.models import models_of
@@ -54,7 +54,7 @@ class Scaling:
         """Other settings or other engines, from now on."""
         self.config, self.capabilities = config, capabilities
         self.traffic.update_capabilities(capabilities)
-        self.state = self.state.noted(None, self.traffic.accept_length)
+        self.state = replace(self.state, accept_length=self.traffic.clamped(self.state.accept_length))
 
     def throughput(self, context: Context) -> ScalingDecision | None:
         """The throughput decision. Both proposing plugins ask on the same tick; it is computed for the first and told to the second."""

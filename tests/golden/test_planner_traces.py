@@ -18,7 +18,12 @@ def tolerance(name: str) -> float:
     return next((rtol for part, rtol in TOLERANCES.items() if part in name), 1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name != EVICTING])
+def case(name: str) -> Any:
+    """Prophet takes a fit for every prediction."""
+    return pytest.param(name, marks=pytest.mark.timeout(300)) if "prophet" in name else name
+
+
+@pytest.mark.parametrize("name", [case(name) for name in names() if name != EVICTING])
 @pytest.mark.filterwarnings("ignore::Warning")  # Prophet and its dependencies warn of themselves
 def test_every_tick(name: str) -> None:
     if "prophet" in name and find_spec("prophet") is None:

@@ -9,6 +9,7 @@ FEWEST = {"budget": 700, "capacity": 8, "config": 50, "merge": 260, "perf": 17, 
 
 
 @pytest.mark.parametrize("group", sorted(FEWEST))
+@pytest.mark.timeout(300)  # where there is Prophet
 @pytest.mark.filterwarnings("ignore::Warning")  # Prophet and its dependencies warn of themselves
 def test_group(group: str) -> None:
     with (folder() / "vectors" / f"{group}.jsonl").open("rb") as lines:

@@ -111,7 +111,7 @@ class TrafficState:
         if rate is not None and isfinite(rate):
             self._kv_hit_rate = rate
         if length is not None and isfinite(length):
-            self._accept_length = self._clamp(length)
+            self._accept_length = self.clamped(length)
 
     def warm(self, history: Sequence[TrafficObservation]) -> None:
         """Past windows, before the first live one. Leading idle windows that follow are left out again."""
@@ -124,7 +124,7 @@ class TrafficState:
     def update_capabilities(self, capabilities: Capabilities) -> None:
         """The accept length is clamped again to what the engine may propose now."""
         self._most_accepted = self._longest(capabilities)
-        self._accept_length = self._clamp(self._accept_length)
+        self._accept_length = self.clamped(self._accept_length)
 
     def fit_job(self) -> TrafficFit | None:
         """None: `predict` is cheap."""
@@ -168,5 +168,6 @@ class TrafficState:
         nextn = published if published is not None and published > 0 else self._default_nextn
         return max(nextn, 0) + 1.0
 
-    def _clamp(self, length: float) -> float:
+    def clamped(self, length: float) -> float:
+        """An accept length within what the engine may propose."""
         return min(max(length, 1.0), self._most_accepted)

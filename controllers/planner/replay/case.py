@@ -72,7 +72,7 @@ class Workers(msgspec.Struct, frozen=True):
 
 
 class FpmLists(msgspec.Struct, frozen=True):
-    """Metrics by role; null: none. `agg` is for the bootstrap of aggregated engines only."""
+    """Metrics by role; null: none. `agg` are aggregated engines, which else stand under decode."""
 
     prefill: tuple[Fpm, ...] | None = None
     decode: tuple[Fpm, ...] | None = None
@@ -80,9 +80,8 @@ class FpmLists(msgspec.Struct, frozen=True):
 
     def observations(self) -> FpmObservations:
         """Of several messages of a rank the last one counts."""
-        prefill, decode = (
-            None if fpms is None else {(fpm.worker_id, fpm.dp_rank): fpm for fpm in fpms} for fpms in (self.prefill, self.decode)
-        )
+        lists = self.prefill, self.agg if self.decode is None else self.decode
+        prefill, decode = (None if fpms is None else {(fpm.worker_id, fpm.dp_rank): fpm for fpm in fpms} for fpms in lists)
         return FpmObservations(prefill, decode)
 
 

@@ -62,7 +62,7 @@ class Replay:
     def play(self, line: Line) -> Played:
         """One tick. CaseError for a change of configuration that there cannot be."""
         engine, tick = self.engine, self._tick
-        notes: list[str] = []
+        notes, self._notes = self._notes, []
         if line.capabilities is not None:
             engine.update_capabilities(line.capabilities)
         if line.set_config:
@@ -78,6 +78,10 @@ class Replay:
 
     def _register(self, case: Case) -> None:
         registry = self.engine.registry
+        self._notes = [
+            f"plugin {plugin.plugin_id!r} is left out: a replay reaches no other process"
+            for plugin in case.config.scheduling.external_plugins
+        ]
         register_in_process(registry, case.config.plugin_registration.in_process_plugins, case.start_s)
         for plugin in case.plugins:
             register_scripted(registry, plugin, case.start_s)
