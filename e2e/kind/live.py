@@ -25,7 +25,7 @@ CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customreso
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments")
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 REPLICA_SETS = Kind("apps", "v1", "ReplicaSet", "replicasets")
-KUBECTL_LIMIT_S = 120.0
+KUBECTL_LIMIT_S = 200.0
 
 
 @contextlib.asynccontextmanager
