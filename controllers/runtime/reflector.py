@@ -162,13 +162,15 @@ class Reflector(Generic[T]):
         self._failures += 1
         if isinstance(error, ApiError) and error.retry_after_s:
             delay_s = max(delay_s, min(error.retry_after_s, 2 * BACKOFF_LIMIT_S))
+        is_lasting = reason in LASTING and not self._may_do_without(error)
         # At the first, second, fourth, eighth … failure in a row, so that a long outage fills no log.
         if error is not None and self._failures & (self._failures - 1) == 0 and not (reason == "missing" and self.missing):
             extra = {"resource": self._kind.resource, "reason": reason, "error": str(error), "retry_s": round(delay_s, 2)}
-            log.log(logging.WARNING if not self._told or reason not in LASTING else logging.DEBUG, "watch interrupted", extra=extra)
+            log.log(logging.DEBUG if self._told and is_lasting else logging.WARNING, "watch interrupted", extra=extra)
         self.missing = reason == "missing"
-        if reason in LASTING and self._told and not self._may_do_without(error):
-            self._told(self._kind.resource, error)
+        if self._told and (is_lasting or isinstance(error, ApiError)):
+            # Any other answer of the server ends what was told before: an outage, say.
+            self._told(self._kind.resource, error if is_lasting else None)
         return delay_s
 
     async def renew(self, since: float) -> None:

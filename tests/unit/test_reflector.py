@@ -11,6 +11,7 @@ from api.core import Pod, ResourceClaim
 from api.grove import PodCliqueSet
 from api.plan import Ref
 from controllers.runtime import reflector as reflector_module
+from controllers.runtime.errors import ServerBusy
 from tests.unit.fakeapi import FakeApi, Reply, bookmark, event, pod, pod_list, refusal
 from tests.unit.watchworld import NO_WATCH_LIST, PODS, stream, world
 
@@ -280,6 +281,18 @@ async def test_an_optional_resource_that_is_not_served_counts_as_empty(answer: R
             await w.until(6)
             assert w.names == ["c"]
     assert caplog.messages.count("resource not available, counted as empty") == 1
+
+
+@pytest.mark.parametrize("answer", [refusal(404, "NotFound"), refusal(403, "Forbidden")])
+async def test_an_outage_is_over_when_the_server_withholds_an_optional_resource(answer: Reply) -> None:
+    path, told = "/apis/resource.k8s.io/v1/resourceclaims", list[Exception | None]()
+    outage = refusal(503, "ServiceUnavailable", "not now")
+    scripts = (outage, answer)
+    async with world(lambda api: api.on("WATCH", path, *scripts), ResourceClaim, told=lambda _, error: told.append(error)) as w:
+        while len(w.delays) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+    assert isinstance(told[0], ServerBusy)
+    assert told[1] is None, "nothing is told of what the cluster may lack, and the server answers"
 
 
 async def test_other_resources_that_are_withheld_are_waited_for() -> None:
