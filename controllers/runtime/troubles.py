@@ -21,6 +21,9 @@ GRACE_S = 2.0
 """What is over by itself within this time is nobody's concern."""
 REPEAT_S = (30.0, 1800.0)
 """First and longest time until the same is logged again; doubled each time."""
+AT_ONCE = 20
+"""So many different sentences of one time of trouble are logged as they come; further ones wait as if they had been said. There are servers
+whose every answer is worded differently, with a port or an address in it."""
 FORGET_S = 600.0
 """A right that was not refused for this long was granted."""
 
@@ -110,9 +113,10 @@ class Troubles:
         began, rhythm, said = self._clock.monotonic(), _Rhythm(), set[str]()
         while self._open:
             texts, now = self.lasting(), self._clock.monotonic()
-            if texts and (not said.issuperset(texts) or now >= rhythm.next_at):
+            is_new = not said.issuperset(texts) and len(said) < AT_ONCE
+            if texts and (is_new or now >= rhythm.next_at):
                 rhythm.is_due(max(now, rhythm.next_at))
-                said.update(texts)
+                said.update(texts[:AT_ONCE])
                 _LOG.warning("trouble", extra={"what": texts, "seconds": round(now - began)})
             await anyio.sleep(GRACE_S)
         if said:

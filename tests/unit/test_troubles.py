@@ -129,6 +129,20 @@ async def test_the_same_trouble_is_logged_at_growing_intervals(caplog: pytest.Lo
         assert await said(caplog, clock, 20) == []
 
 
+async def test_a_server_that_words_every_refusal_differently_fills_no_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with running(monkeypatch) as (subject, clock):
+        lines = 0
+        for port in range(4 * troubles.AT_ONCE):
+            text = f"etcdserver: read tcp 127.0.0.1:{30000 + port}->127.0.0.1:2379: connection reset"
+            subject.tell("pods", errors.ServerBusy(500, "InternalError", text))
+            lines += len(await said(caplog, clock, 1))
+        assert troubles.AT_ONCE // 2 <= lines <= troubles.AT_ONCE
+        assert "30079" in subject.lasting()[0], "who asks hears the latest"
+
+
 async def test_what_passes_within_moments_is_not_told() -> None:
     clock = HandClock()
     subject = Troubles(SERVER, clock)
