@@ -154,10 +154,10 @@ def _bounds(replay: Replay, played: Played) -> Iterator[str]:
     for role, least in config.active_minimums().items():
         yield f"minimum of {role}: {least}" + (", restored on this tick" if role in result.projection.repaired else "")
     costs: dict[Role, int | None] = {role: None if (facts := capabilities.of(role)) is None else facts.gpu_cost for role in config.roles}
-    ceiling = "none" if config.max_gpu_budget < 0 else str(config.max_gpu_budget)
-    floor = "none" if config.min_gpu_budget < 0 else str(config.min_gpu_budget)
+    ceiling = "no ceiling" if config.max_gpu_budget < 0 else f"at most {config.max_gpu_budget}"
+    floor = "no floor" if config.min_gpu_budget < 0 else f"at least {config.min_gpu_budget}"
     each = ", ".join(f"{role} {_known(cost)}" for role, cost in costs.items())
-    yield f"GPU budget: at most {ceiling}, at least {floor}; GPUs of a replica: {each}"
+    yield f"GPU budget: {ceiling}, {floor}; GPUs of a replica: {each}"
     asked = _asked(played, config.roles)
     known = [(asked[role], cost) for role, cost in costs.items() if cost is not None and asked[role] is not None]
     if len(known) == len(costs):

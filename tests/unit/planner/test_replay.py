@@ -330,3 +330,15 @@ def test_engines_are_as_the_case_says() -> None:
     assert case.capabilities.prefill is None
     assert case.capabilities.decode is not None
     assert case.capabilities.decode.gpu_cost == 4
+
+
+def test_explain_tells_one_tick(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["planner", "explain", *files, "--tick", "0"]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("tick 0 at 5 s, mode disagg, target throughput\n")
+    assert "prefill: 1 ready -> 2\n" in first
+    assert main(["planner", "explain", *files, "--tick", "-3"]) == 0
+    assert capsys.readouterr().out == first
+    for missing in ("3", "-4"):
+        assert main(["planner", "explain", *files, "--tick", missing]) == 4
+        assert f"there is no tick {missing}" in capsys.readouterr().err
