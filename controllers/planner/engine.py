@@ -16,7 +16,7 @@ from controllers.planner.plugins.builtin import LOAD_PREDICT, PREDICT_PENDING, T
 from controllers.planner.plugins.records import Answer, Call, Context, Observations
 from controllers.planner.plugins.registry import Registry
 from controllers.planner.project import Projection, project
-from controllers.planner.propose import Reason
+from controllers.planner.propose import DecisionReason
 from controllers.planner.scaling import Scaling
 from controllers.planner.ticks import TickScheduler
 from controllers.planner.types import (
@@ -162,10 +162,10 @@ class PlannerEngine:
             fields["predicted_osl"] = predictions.predicted_osl
             fields["predicted_kv_hit_rate"] = predictions.predicted_kv_hit_rate
         elif tick.run_throughput_scaling and "throughput_decision_reason" not in fields:
-            told = (Reason.PREDICT_FAILED, Reason.NO_TRAFFIC_DATA, PREDICT_PENDING)
+            told = (DecisionReason.PREDICT_FAILED, DecisionReason.NO_TRAFFIC_DATA, PREDICT_PENDING)
             fields["throughput_decision_reason"] = next((reason for reason in told if reason in outcome.reasons), None)
         if tick.run_load_scaling and not self.config.enable_load_scaling:
-            fields["load_decision_reason"] = Reason.DISABLED
+            fields["load_decision_reason"] = DecisionReason.DISABLED
         return TickDiagnostics(
             **fields,
             execute_action=outcome.verdict,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.fpm import Fpm, FpmMap, Queued, Scheduled
-from controllers.planner.propose import Forecast, LoadInputs, ProposeState, Reason, propose_load, propose_throughput
+from controllers.planner.propose import DecisionReason, Forecast, LoadInputs, ProposeState, propose_load, propose_throughput
 from controllers.planner.types import Capabilities, FpmObservations, Mode, Role, WorkerCounts
 from tests.unit.planner.proposing import FACTS, config, counts, load, models, traffic
 
@@ -141,7 +141,7 @@ def test_taking_back_touches_nothing_that_is_ready_and_asks_for_nothing_new(inpu
         assert answer == off
         return
     assert off.decision is None
-    assert off.changes.get("load_decision_reason") == Reason.SCALING_IN_PROGRESS
+    assert off.changes.get("load_decision_reason") == DecisionReason.SCALING_IN_PROGRESS
     assert answer.decision is not None
     for role in inputs.config.roles:
         number, ready, expected = answer.decision.of(role), inputs.counts.ready(role), inputs.counts.expected(role)
@@ -159,7 +159,7 @@ def test_whatever_comes_in_nothing_breaks(data: st.DataObject, mode: Mode, targe
     wild = st.lists(st.tuples(*[ANYTHING.filter(lambda value: value is not None)] * 3), max_size=3)
     fpm = FpmObservations(fpms_of("p", data.draw(wild)), fpms_of("d", data.draw(wild)))
     answer = propose_load(LoadInputs(chosen, Capabilities(FACTS, FACTS), seen, fpm, models(chosen)))
-    assert set(answer.changes.values()) <= {*Reason} | {value for value in answer.changes.values() if isinstance(value, float)}
+    assert set(answer.changes.values()) <= {*DecisionReason} | {value for value in answer.changes.values() if isinstance(value, float)}
 
 
 NUMBERS = st.floats(0, 1e6)
@@ -176,7 +176,7 @@ def test_throughput_keeps_floors_budget_and_step(
     answer = propose_throughput(inputs)
     assert answer == propose_throughput(inputs)
     if answer.decision is None:
-        assert answer.changes.get("throughput_decision_reason") == Reason.MODEL_NOT_READY
+        assert answer.changes.get("throughput_decision_reason") == DecisionReason.MODEL_NOT_READY
         return
     numbers: dict[Role, int] = {role: number for role in chosen.roles if (number := answer.decision.of(role)) is not None}
     assert numbers.keys() == set(chosen.roles)

@@ -11,7 +11,7 @@ from controllers.planner.merge import Kind, Target
 from controllers.planner.plugins.records import ACCEPT, Prediction, PredictResponse, StageRequest, StageResponse
 from controllers.planner.plugins.registry import Registry
 from controllers.planner.predict.traffic import TrafficFit, TrafficFitted, TrafficState
-from controllers.planner.propose import Reason
+from controllers.planner.propose import DecisionReason
 from controllers.planner.scaling import Scaling
 from controllers.planner.ticks import LOAD_PROPOSE
 from controllers.planner.types import ScalingDecision, TrafficObservation
@@ -47,7 +47,7 @@ class LoadPredict:
         if self._elsewhere is not None and (self._waiting is not None or traffic is not None):
             return self._predict_later(self._elsewhere, traffic)
         if traffic is None:
-            return PredictResponse(reason=Reason.NO_TRAFFIC_DATA)
+            return PredictResponse(reason=DecisionReason.NO_TRAFFIC_DATA)
         self._traffic.observe(traffic)
         return self._answer()
 
@@ -63,13 +63,13 @@ class LoadPredict:
             self._waiting = None
             self._traffic.take(fitted)
             if fitted.error is not None:
-                return PredictResponse(reason=Reason.PREDICT_FAILED)
+                return PredictResponse(reason=DecisionReason.PREDICT_FAILED)
         return self._answer()
 
     def _answer(self) -> PredictResponse:
         found = self._traffic.predict()
         if found is None:
-            return PredictResponse(reason=Reason.PREDICT_FAILED)
+            return PredictResponse(reason=DecisionReason.PREDICT_FAILED)
         return PredictResponse(
             Prediction(found.num_req, found.isl, found.osl, LOAD_PREDICT, found.kv_hit_rate, found.accept_length), "predicted"
         )

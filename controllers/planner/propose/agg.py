@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controllers.planner.propose.reasons import Reason
+from controllers.planner.propose.reasons import DecisionReason
 from controllers.planner.propose.records import LoadInputs, Opinion
 from controllers.planner.propose.sla import Question, has_token_limit, question_of, settle, survey_decode, survey_prefill
 
@@ -18,7 +18,7 @@ class AggOpinion:
 
     replicas: int | None
     is_refused: bool = False
-    reason: Reason | None = None
+    reason: DecisionReason | None = None
     estimated_ttft_ms: float | None = None
     estimated_itl_ms: float | None = None
 
@@ -26,7 +26,7 @@ class AggOpinion:
 def agg_opinion(inputs: LoadInputs, ready: int) -> AggOpinion:
     """More if either target is missed everywhere; fewer only if neither target speaks against it."""
     question = question_of(inputs, "decode", ready, leaving=1)
-    if isinstance(question, Reason):
+    if isinstance(question, DecisionReason):
         return AggOpinion(None, reason=question)
     prefill, decode = _prefill(question), settle(survey_decode(question), question)
     return AggOpinion(
@@ -41,7 +41,7 @@ def agg_opinion(inputs: LoadInputs, ready: int) -> AggOpinion:
 def agg_has_spare(inputs: LoadInputs, ready: int) -> bool:
     """Whether the ready engines alone keep well within both targets."""
     question = question_of(inputs, "decode", ready, leaving=0)
-    if isinstance(question, Reason):
+    if isinstance(question, DecisionReason):
         return False
     return has_token_limit(inputs.capabilities, "decode") and survey_prefill(question).has_spare and survey_decode(question).has_spare
 
@@ -53,7 +53,7 @@ def _prefill(question: Question) -> Opinion:
 
 
 def _is_refused(part: Opinion) -> bool:
-    return part.reason is Reason.SCALE_DOWN_REFUSED_CONSOLIDATION
+    return part.reason is DecisionReason.SCALE_DOWN_REFUSED_CONSOLIDATION
 
 
 def _replicas(part: Opinion, ready: int) -> int | None:

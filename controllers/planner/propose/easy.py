@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.fpm import Fpm
-from controllers.planner.propose.reasons import Reason
+from controllers.planner.propose.reasons import DecisionReason
 from controllers.planner.propose.records import LoadInputs, Opinion
 from controllers.planner.types import Mode, Role
 
@@ -61,35 +61,35 @@ DECODE_BANDS = {
 
 def easy_opinion(inputs: LoadInputs, role: Role, ready: int) -> Opinion:
     """One replica more or less, or none. With more than one ready but fewer than the minimum, "less" is the minimum, thus more."""
-    pressure = easy_pressure(inputs, role) if ready > 0 else Reason.INSUFFICIENT_DATA
-    if isinstance(pressure, Reason):
+    pressure = easy_pressure(inputs, role) if ready > 0 else DecisionReason.INSUFFICIENT_DATA
+    if isinstance(pressure, DecisionReason):
         return Opinion(None, pressure)
     if pressure is Pressure.ABOVE:
         return Opinion(ready + 1)
     if pressure is Pressure.BELOW and ready > 1:
         return Opinion(max(ready - 1, inputs.config.effective_min(role)))
-    return Opinion(None, Reason.NO_CHANGE)
+    return Opinion(None, DecisionReason.NO_CHANGE)
 
 
-def easy_pressure(inputs: LoadInputs, role: Role) -> Pressure | Reason:
+def easy_pressure(inputs: LoadInputs, role: Role) -> Pressure | DecisionReason:
     """How high the load of a role that reports is, or why it cannot be told."""
     reading = easy_reading(inputs, role)
-    return reading if isinstance(reading, Reason) else reading.band.pressure(reading.loads)
+    return reading if isinstance(reading, DecisionReason) else reading.band.pressure(reading.loads)
 
 
-def easy_reading(inputs: LoadInputs, role: Role) -> EasyReading | Reason:
+def easy_reading(inputs: LoadInputs, role: Role) -> EasyReading | DecisionReason:
     """What thresholds are held against, or why there is nothing to hold."""
     band = _band(inputs.config, role)
     whole = _whole(inputs, role)
     if band is None or whole is None:
-        return Reason.INSUFFICIENT_DATA
+        return DecisionReason.INSUFFICIENT_DATA
     loads: list[float] = []
     for fpm in inputs.fpm_of(role).values():
         tokens = _tokens(fpm, inputs.config.mode, role)
         if tokens is None:
-            return Reason.FPM_INVALID
+            return DecisionReason.FPM_INVALID
         loads.append(tokens / whole)
-    return EasyReading(band, loads, whole) if loads else Reason.INSUFFICIENT_DATA
+    return EasyReading(band, loads, whole) if loads else DecisionReason.INSUFFICIENT_DATA
 
 
 def _band(config: PlannerConfig, role: Role) -> Band | None:

@@ -3,7 +3,7 @@
 from controllers.planner.propose.agg import agg_has_spare
 from controllers.planner.propose.easy import Pressure, easy_pressure
 from controllers.planner.propose.limits import pair_within, ready_count, single_within
-from controllers.planner.propose.reasons import Reason
+from controllers.planner.propose.reasons import DecisionReason
 from controllers.planner.propose.records import Changes, LoadInputs, Proposed, load_reason, load_reasons
 from controllers.planner.propose.reports import are_trusted, reports_match
 from controllers.planner.propose.sla import sla_has_spare
@@ -75,8 +75,8 @@ def _within(inputs: LoadInputs, kept: dict[Role, int]) -> dict[Role, int]:
 
 
 def _reasons(roles: tuple[Role, ...], taken: tuple[Role, ...]) -> Changes:
-    whole = Reason.PENDING_TAKEN_BACK
+    whole = DecisionReason.PENDING_TAKEN_BACK
     if len(roles) == 1:
         return load_reason(whole)
-    waits = Reason.SCALING_IN_PROGRESS
+    waits = DecisionReason.SCALING_IN_PROGRESS
     return load_reasons(whole, whole if "prefill" in taken else waits, whole if "decode" in taken else waits)

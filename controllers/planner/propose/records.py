@@ -8,7 +8,7 @@ from typing import TypedDict
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.fpm import FpmMap
 from controllers.planner.perfmodel import PerformanceModel
-from controllers.planner.propose.reasons import Reason
+from controllers.planner.propose.reasons import DecisionReason
 from controllers.planner.types import Capabilities, FpmObservations, Role, ScalingDecision, TickDiagnostics, WorkerCounts
 
 __all__ = (
@@ -134,20 +134,20 @@ class Changes(TypedDict, total=False):
     engine_rps_decode: float
     throughput_lower_bound_prefill: int
     throughput_lower_bound_decode: int
-    load_decision_reason: Reason
-    load_decision_reason_prefill: Reason
-    load_decision_reason_decode: Reason
-    throughput_decision_reason: Reason
-    throughput_decision_reason_prefill: Reason
-    throughput_decision_reason_decode: Reason
+    load_decision_reason: DecisionReason
+    load_decision_reason_prefill: DecisionReason
+    load_decision_reason_decode: DecisionReason
+    throughput_decision_reason: DecisionReason
+    throughput_decision_reason_prefill: DecisionReason
+    throughput_decision_reason_decode: DecisionReason
 
 
-def load_reason(reason: Reason) -> Changes:
+def load_reason(reason: DecisionReason) -> Changes:
     """Of a Planner with one role: only the whole has a reason."""
     return {"load_decision_reason": reason}
 
 
-def load_reasons(whole: Reason, prefill: Reason, decode: Reason) -> Changes:
+def load_reasons(whole: DecisionReason, prefill: DecisionReason, decode: DecisionReason) -> Changes:
     return {"load_decision_reason": whole, "load_decision_reason_prefill": prefill, "load_decision_reason_decode": decode}
 
 
@@ -177,5 +177,5 @@ class Opinion:
     """
 
     replicas: int | None
-    reason: Reason | None = None
+    reason: DecisionReason | None = None
     estimate_ms: float | None = None

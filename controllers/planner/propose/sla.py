@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from controllers.planner.perfmodel import Group, PerformanceModel
-from controllers.planner.propose.reasons import Reason
+from controllers.planner.propose.reasons import DecisionReason
 from controllers.planner.propose.records import LoadInputs, Opinion, finite
 from controllers.planner.types import Capabilities, Role
 
@@ -114,22 +114,22 @@ def has_token_limit(capabilities: Capabilities, role: Role) -> bool:
     return facts is not None and (facts.max_num_batched_tokens or 0) > 0
 
 
-def question_of(inputs: LoadInputs, role: Role, ready: int, leaving: int) -> Question | Reason:
+def question_of(inputs: LoadInputs, role: Role, ready: int, leaving: int) -> Question | DecisionReason:
     """Or why it cannot be asked."""
     model = inputs.models.of(role)
     if model is None or not model.ready:
-        return Reason.INSUFFICIENT_DATA
+        return DecisionReason.INSUFFICIENT_DATA
     fpms = inputs.fpm_of(role)
     groups = model.groups(fpms)
     if sum(len(group.ranks) for group in groups) != len(fpms):
-        return Reason.FPM_INVALID
+        return DecisionReason.FPM_INVALID
     return Question(inputs, role, model, groups, ready, leaving)
 
 
 def sla_opinion(inputs: LoadInputs, role: Role, ready: int) -> Opinion:
     """One replica more if every engine misses the target, one less if all others would still keep well within it."""
     question = _asked(inputs, role, ready, leaving=1)
-    if isinstance(question, Reason):
+    if isinstance(question, DecisionReason):
         return Opinion(None, question)
     survey = survey_prefill(question) if role == "prefill" else survey_decode(question)
     return settle(survey, question)
@@ -138,7 +138,7 @@ def sla_opinion(inputs: LoadInputs, role: Role, ready: int) -> Opinion:
 def sla_has_spare(inputs: LoadInputs, role: Role, ready: int) -> bool:
     """Whether the ready engines alone keep well within the target, by the rule of scaling down with nothing to go."""
     question = _asked(inputs, role, ready, leaving=0)
-    if isinstance(question, Reason):
+    if isinstance(question, DecisionReason):
         return False
     return (survey_prefill(question) if role == "prefill" else survey_decode(question)).has_spare
 
@@ -151,8 +151,8 @@ def settle(survey: Survey, question: Question) -> Opinion:
     if survey.estimates_ms and ready > 1 and survey.may_shrink:
         return Opinion(max(ready - 1, question.inputs.config.effective_min(question.role)), None, longest)
     if survey.is_refused:
-        return Opinion(None, Reason.SCALE_DOWN_REFUSED_CONSOLIDATION, longest)
-    return Opinion(None, Reason.NO_CHANGE if survey.estimates_ms else Reason.INSUFFICIENT_DATA, longest)
+        return Opinion(None, DecisionReason.SCALE_DOWN_REFUSED_CONSOLIDATION, longest)
+    return Opinion(None, DecisionReason.NO_CHANGE if survey.estimates_ms else DecisionReason.INSUFFICIENT_DATA, longest)
 
 
 def survey_prefill(question: Question) -> Survey:
@@ -217,7 +217,7 @@ def _fits(survey: Survey, question: Question, group: Group) -> bool:
     return survey.test(Trial(group.worker_id, "kv", int(used * question.shrink), most))
 
 
-def _asked(inputs: LoadInputs, role: Role, ready: int, leaving: int) -> Question | Reason:
+def _asked(inputs: LoadInputs, role: Role, ready: int, leaving: int) -> Question | DecisionReason:
     if ready <= 0 or (role == "prefill" and not has_token_limit(inputs.capabilities, role)):
-        return Reason.INSUFFICIENT_DATA
+        return DecisionReason.INSUFFICIENT_DATA
     return question_of(inputs, role, ready, leaving)

@@ -6,7 +6,7 @@ from math import ceil
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.perfmodel import Capacity
 from controllers.planner.propose.limits import pair_within, ready_count, single_within
-from controllers.planner.propose.reasons import Reason
+from controllers.planner.propose.reasons import DecisionReason
 from controllers.planner.propose.records import Changes, Proposed, ThroughputInputs, decision_of, finite, is_finite
 from controllers.planner.propose.sla import has_token_limit
 from controllers.planner.types import Mode, Role, ScalingDecision
@@ -49,9 +49,9 @@ def propose_throughput(inputs: ThroughputInputs) -> Proposed:
         "predicted_kv_hit_rate": forecast.kv_hit_rate,
     }
     if not (is_finite(inputs.duration_s) and inputs.duration_s > 0):
-        return _hold(inputs, changes, Reason.NO_TRAFFIC_DATA)
+        return _hold(inputs, changes, DecisionReason.NO_TRAFFIC_DATA)
     if not (is_finite(forecast.num_req) and is_finite(forecast.isl) and is_finite(forecast.osl)):
-        return _hold(inputs, changes, Reason.PREDICTION_INVALID)
+        return _hold(inputs, changes, DecisionReason.PREDICTION_INVALID)
     demand = _Demand(forecast.num_req / inputs.duration_s, forecast.isl, forecast.osl)
     if inputs.config.mode is Mode.DISAGG:
         return _propose_pair(inputs, demand, changes)
@@ -70,7 +70,7 @@ def stepped(wanted: int, ready: int | None, most: int | None) -> int:
     return min(max(wanted, ready - most, 0), ready + most)
 
 
-def _hold(inputs: ThroughputInputs, changes: Changes, reason: Reason) -> Proposed:
+def _hold(inputs: ThroughputInputs, changes: Changes, reason: DecisionReason) -> Proposed:
     changes["throughput_decision_reason"] = reason
     return Proposed(None, changes, inputs.state)
 
@@ -82,16 +82,16 @@ def _propose_pair(inputs: ThroughputInputs, demand: _Demand, changes: Changes) -
     _note_rps(changes, need_p, "prefill")
     _note_rps(changes, need_d, "decode")
     if need_p.replicas is None or need_d.replicas is None:
-        whole = Reason.MODEL_NOT_READY
-        changes["throughput_decision_reason_prefill"] = whole if need_p.replicas is None else Reason.PARTNER_NOT_READY
-        changes["throughput_decision_reason_decode"] = whole if need_d.replicas is None else Reason.PARTNER_NOT_READY
+        whole = DecisionReason.MODEL_NOT_READY
+        changes["throughput_decision_reason_prefill"] = whole if need_p.replicas is None else DecisionReason.PARTNER_NOT_READY
+        changes["throughput_decision_reason_decode"] = whole if need_d.replicas is None else DecisionReason.PARTNER_NOT_READY
         wanted_p, wanted_d = ready_p, ready_d
     else:
         whole = _reason_when_ready(config)
         changes["throughput_decision_reason_prefill"] = changes["throughput_decision_reason_decode"] = whole
         wanted_p, wanted_d = need_p.replicas, need_d.replicas
     if wanted_p is None or wanted_d is None:
-        return _hold(inputs, changes, Reason.WORKER_COUNT_UNKNOWN)
+        return _hold(inputs, changes, DecisionReason.WORKER_COUNT_UNKNOWN)
     wanted_p, wanted_d = max(wanted_p, config.effective_min("prefill")), max(wanted_d, config.effective_min("decode"))
     changes["throughput_decision_reason"] = whole
     notes = [*_warnings(need_p, "prefill"), *_warnings(need_d, "decode")]
@@ -100,7 +100,7 @@ def _propose_pair(inputs: ThroughputInputs, demand: _Demand, changes: Changes) -
         state = replace(inputs.state, lower_bound_prefill=wanted_p, lower_bound_decode=wanted_d)
         return Proposed(None, changes, state, notes)
     num_p, num_d = pair_within(wanted_p, wanted_d, config, inputs.capabilities)
-    if whole is Reason.MODEL_NOT_READY and (num_p, num_d) == (ready_p, ready_d):
+    if whole is DecisionReason.MODEL_NOT_READY and (num_p, num_d) == (ready_p, ready_d):
         return Proposed(None, changes, inputs.state, notes)
     return Proposed(ScalingDecision(num_p, num_d), changes, inputs.state, notes)
 
@@ -110,10 +110,10 @@ def _propose_single(inputs: ThroughputInputs, demand: _Demand, role: Role, chang
     _note_rps(changes, need, role)
     if config.mode is Mode.AGG:
         _note_rps(changes, need, "prefill")
-    whole = Reason.MODEL_NOT_READY if need.replicas is None else _reason_when_ready(config)
+    whole = DecisionReason.MODEL_NOT_READY if need.replicas is None else _reason_when_ready(config)
     wanted = ready if need.replicas is None else need.replicas
     if wanted is None:
-        return _hold(inputs, changes, Reason.WORKER_COUNT_UNKNOWN)
+        return _hold(inputs, changes, DecisionReason.WORKER_COUNT_UNKNOWN)
     wanted, notes = max(wanted, config.effective_min(role)), _warnings(need, role)
     changes["throughput_decision_reason"] = whole
     if config.enable_load_scaling:
@@ -123,7 +123,7 @@ def _propose_single(inputs: ThroughputInputs, demand: _Demand, role: Role, chang
         changes["throughput_lower_bound_decode"] = wanted
         return Proposed(None, changes, replace(inputs.state, lower_bound_decode=wanted), notes)
     replicas = single_within(wanted, role, config, inputs.capabilities)
-    if whole is Reason.MODEL_NOT_READY and replicas == ready:
+    if whole is DecisionReason.MODEL_NOT_READY and replicas == ready:
         return Proposed(None, changes, inputs.state, notes)
     return Proposed(decision_of(role, replicas), changes, inputs.state, notes)
 
@@ -161,8 +161,8 @@ def _capacity(inputs: ThroughputInputs, demand: _Demand, role: Role) -> Capacity
     return model.capacity(isl=demand.isl, osl=demand.osl, itl_ms=config.itl_ms, accept_length=finite(forecast.accept_length))
 
 
-def _reason_when_ready(config: PlannerConfig) -> Reason:
-    return Reason.SET_LOWER_BOUND if config.enable_load_scaling else Reason.SCALE
+def _reason_when_ready(config: PlannerConfig) -> DecisionReason:
+    return DecisionReason.SET_LOWER_BOUND if config.enable_load_scaling else DecisionReason.SCALE
 
 
 def _note_rps(changes: Changes, need: _Need, role: Role) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controllers.planner.propose import Reason, explain
+from controllers.planner.propose import DecisionReason, explain
 from controllers.planner.propose.reasons import LOAD_STRENGTH
 
 ORIGINAL = """
@@ -13,18 +13,18 @@ scale_up scaling_in_progress set_lower_bound worker_count_mismatch
 """
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_each_has_one_line_of_its_own(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", DecisionReason)
+def test_each_has_one_line_of_its_own(reason: DecisionReason) -> None:
     text = explain(reason)
     assert text
     assert "\n" not in text
     assert not text.endswith(".")
-    assert [each for each in Reason if explain(each) == text] == [reason]
+    assert [each for each in DecisionReason if explain(each) == text] == [reason]
 
 
 def test_spelling() -> None:
     ours = {"worker_count_unknown", "fpm_invalid", "prediction_invalid", "pending_taken_back"}
-    assert {str(reason) for reason in Reason} == {*ORIGINAL.split(), *ours}
+    assert {str(reason) for reason in DecisionReason} == {*ORIGINAL.split(), *ours}
 
 
 def test_the_stronger_reason_speaks_for_both_roles() -> None:
