@@ -48,7 +48,9 @@ _TEXTS: dict[DecisionReason, str] = {
     DecisionReason.SCALE_UP: "the load asks for one replica more, or a floor raises the number",
     DecisionReason.SCALE_DOWN: "the load can be served by one replica less, or a ceiling lowers the number",
     DecisionReason.SCALE_DOWN_CAPPED_BY_THROUGHPUT: "the load would allow fewer replicas; the expected traffic or a floor does not",
-    DecisionReason.SCALE_DOWN_REFUSED_CONSOLIDATION: "with one replica less the others would come too near a target or run out of KV cache",
+    DecisionReason.SCALE_DOWN_REFUSED_CONSOLIDATION: (
+        "with one replica less the others would come too close to a target or run out of KV cache"
+    ),
     DecisionReason.NO_TRAFFIC_DATA: "there is no traffic of the window to predict from",
     DecisionReason.PREDICT_FAILED: "the predictor failed on the traffic seen so far",
     DecisionReason.MODEL_NOT_READY: "the performance model cannot yet tell what one replica can serve",
@@ -56,7 +58,9 @@ _TEXTS: dict[DecisionReason, str] = {
     DecisionReason.SET_LOWER_BOUND: "the expected traffic sets the fewest replicas; load scaling decides above that",
     DecisionReason.SCALE: "replicas follow the expected traffic",
     DecisionReason.WORKER_COUNT_UNKNOWN: "the number of ready replicas is missing or no number, so nothing is changed",
-    DecisionReason.FPM_INVALID: "metrics of an engine have another version, no worker id or impossible numbers: the role is left as it is",
+    DecisionReason.FPM_INVALID: (
+        "metrics of an engine have another version, no worker id or impossible numbers, so the role is left as it is"
+    ),
     DecisionReason.PREDICTION_INVALID: "the expected traffic is no finite number, so nothing is changed",
     DecisionReason.PENDING_TAKEN_BACK: "the ready replicas suffice, so requested ones that never became ready are taken back",
 }

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from controllers.planner.engine import PlannerEngine
 from controllers.planner.plugins.builtin import LOAD_PREDICT, THROUGHPUT_PROPOSE
-from controllers.planner.plugins.records import Context, Observations
+from controllers.planner.plugins.records import Context, Observations, StageResponse
 from controllers.planner.propose.agg import agg_opinion
-from controllers.planner.propose.easy import easy_reading
+from controllers.planner.propose.easy import easy_opinion, easy_reading
 from controllers.planner.propose.limits import ready_count
 from controllers.planner.propose.reasons import DecisionReason, explain
 from controllers.planner.propose.records import LoadInputs
-from controllers.planner.propose.sla import Survey, Trial, question_of, survey_decode, survey_prefill
+from controllers.planner.propose.sla import Survey, Trial, question_of, sla_opinion, survey_decode, survey_prefill
 from controllers.planner.replay.run import Played
 from controllers.planner.ticks import LOAD_PROPOSE
 from controllers.planner.types import Mode, Role, TickDiagnostics
@@ -93,11 +93,41 @@ def load_rules(engine: PlannerEngine, played: Played) -> Iterator[str]:
         ready = ready_count(inputs.counts, role)
         if ready is None or not inputs.fpm_of(role):
             yield f"{role}: nothing to hold against a threshold"
-        elif config.is_easy:
+            continue
+        if config.is_easy:
             yield _easy(inputs, role)
         else:
             yield from _sla(inputs, role, ready)
+        yield _chain(inputs, played, role, ready)
     yield from _reasons(found.load_decision_reason, found.load_decision_reason_prefill, found.load_decision_reason_decode)
+
+
+def _chain(inputs: LoadInputs, played: Played, role: Role, ready: int) -> str:
+    """From what the load of a role asks for to what the plugin proposes."""
+    if inputs.config.is_easy:
+        asked = easy_opinion(inputs, role, ready).replicas
+    elif inputs.config.mode is Mode.AGG:
+        asked = agg_opinion(inputs, ready).replicas
+    else:
+        asked = sla_opinion(inputs, role, ready).replicas
+    number_of = ready if asked is None else asked
+    text = f"{role}: {ready} ready, " + ("as many asked for" if asked is None or asked == ready else f"{asked} asked for")
+    bound = inputs.state.lower_bound(role) if inputs.config.enable_throughput_scaling else 0
+    if bound > number_of:
+        number_of = bound
+        text += f", lower bound {bound}"
+    proposed = _proposed(played, role)
+    if proposed is None:
+        return f"{text}; nothing is proposed"
+    return f"{text}; {proposed} proposed" + ("" if proposed == number_of else ", because of minimums and GPU budget")
+
+
+def _proposed(played: Played, role: Role) -> int | None:
+    """What load scaling answered to the pipeline."""
+    for call, answer in played.heard:
+        if call.plugin.plugin_id == LOAD_PROPOSE and isinstance(answer.result, StageResponse):
+            return next((target.replicas for target in answer.result.targets if target.component == role), None)
+    return None
 
 
 def _easy(inputs: LoadInputs, role: Role) -> str:
@@ -126,8 +156,6 @@ def _sla(inputs: LoadInputs, role: Role, ready: int) -> Iterator[str]:
         yield from _survey(f"{role}, TTFT", survey_prefill(question), ready)
     if inputs.config.mode is Mode.AGG or role == "decode":
         yield from _survey(f"{role}, ITL", survey_decode(question), ready)
-    if inputs.config.mode is Mode.AGG:
-        yield f"both targets together ask for {number(agg_opinion(inputs, ready).replicas or 0)}"
 
 
 def _survey(what: str, survey: Survey, ready: int) -> Iterator[str]:
@@ -139,9 +167,11 @@ def _survey(what: str, survey: Survey, ready: int) -> Iterator[str]:
     span = shortest if shortest == longest else f"{shortest} to {longest}"
     span = f"{span} ms estimated for {counted(len(estimates), 'engine')}, target {target} ms"
     yield f"{what}: {span}: " + ("missed by all, so one more" if survey.is_missed else "not missed by all")
+    if survey.is_missed:
+        return
     if ready <= 1:
         yield f"{what}: there is no engine to take away"
-    elif not survey.is_missed and survey.trials:
+    elif survey.trials:
         failed = next((trial for trial in survey.trials if not trial.value < trial.limit), None)
         if failed is not None:
             yield f"{what}: with one less, {_trial(failed)}: too much"
@@ -158,7 +188,7 @@ def _trial(trial: Trial) -> str:
 
 def _reasons(whole: str | None, prefill: str | None, decode: str | None) -> Iterator[str]:
     for role, reason in (("prefill", prefill), ("decode", decode)):
-        if reason is not None:
+        if reason is not None and not whole == prefill == decode:
             yield f"reason of {role}: {reason_text(reason)}"
     if whole is not None:
         yield f"reason: {reason_text(whole)}"
