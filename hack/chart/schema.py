@@ -11,6 +11,8 @@ Schema: TypeAlias = dict[str, Any]
 TEXT: Schema = {"type": "string"}
 SWITCH: Schema = {"type": "boolean"}
 NAMES: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+EXTRA_LABELS: Schema = {**NAMES, "propertyNames": {"not": {"pattern": r"^(app\.kubernetes\.io|helm\.sh)/"}}}
+"""Not the chart's own: pods are selected by those."""
 ANY_OBJECT: Schema = {"type": "object"}
 OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
 DURATION = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
@@ -30,7 +32,7 @@ def schema() -> Schema:
                 pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]},
                 pullSecrets={"type": "array", "items": _object(name=TEXT)},
             ),
-            extraLabels=NAMES,
+            extraLabels=EXTRA_LABELS,
             controllers=_process(),
             scheduler=_process(enabled=SWITCH),
             config=_config(),

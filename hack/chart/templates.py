@@ -18,8 +18,10 @@ LABELS = "app.kubernetes.io/"
 Manifest: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[Draft, Manifest], Manifest]
 
-LEASE = '{{ include "grovekeeper.leaseName" . }}'
-LEASE_NAMESPACE = '{{ include "grovekeeper.leaseNamespace" . }}'
+# Quoted, because names may look like numbers and truth values.
+NAMESPACE = "{{ .Release.Namespace | quote }}"
+LEASE = '{{ include "grovekeeper.leaseName" . | quote }}'
+LEASE_NAMESPACE = '{{ include "grovekeeper.leaseNamespace" . | quote }}'
 HOOK = {
     "helm.sh/hook": "pre-install,pre-upgrade",
     "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
@@ -84,7 +86,7 @@ def _document(document: Manifest, edit: Edit) -> str:
     own = {k: v for k, v in found.get("labels", {}).items() if k not in (f"{LABELS}name", f"{LABELS}part-of")}
     metadata: Manifest = {"name": found["name"]}
     if not document["kind"].startswith("Cluster"):
-        metadata["namespace"] = draft.value("{{ .Release.Namespace }}")
+        metadata["namespace"] = draft.value(NAMESPACE)
     metadata["labels"] = {draft.lines('{{- include "grovekeeper.labels" . | nindent <COL> }}'): None, **own}
     if "annotations" in found:
         metadata["annotations"] = found["annotations"]
@@ -102,7 +104,7 @@ def _config() -> str:
         "  {{- toYaml .Values.config | nindent <IN> }}",
     )
     labels = {draft.lines('{{- include "grovekeeper.labels" . | nindent <COL> }}'): None}
-    metadata = {"name": "grovekeeper-config", "namespace": draft.value("{{ .Release.Namespace }}"), "labels": labels}
+    metadata = {"name": "grovekeeper-config", "namespace": draft.value(NAMESPACE), "labels": labels}
     return "---\n" + draft.write({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {content: None}})
 
 
@@ -147,7 +149,7 @@ def _pod(draft: Draft, pod: Manifest, values: str) -> Manifest:
     return {
         **kept,
         draft.optional("imagePullSecrets", ".Values.image.pullSecrets"): None,
-        draft.lines(f"{{{{- with {values}.priorityClassName }}}}", "priorityClassName: {{ . }}", "{{- end }}"): None,
+        draft.lines(f"{{{{- with {values}.priorityClassName }}}}", "priorityClassName: {{ . | quote }}", "{{- end }}"): None,
         draft.optional("nodeSelector", f"{values}.nodeSelector"): None,
         draft.optional("tolerations", f"{values}.tolerations"): None,
         draft.optional("affinity", f"{values}.affinity"): None,
@@ -160,7 +162,7 @@ def _pod(draft: Draft, pod: Manifest, values: str) -> Manifest:
 def _rights(draft: Draft, document: Manifest) -> Manifest:
     """Roles and bindings. Leases are where the configuration has them; what needs a right that is not in the base adds it."""
     if "subjects" in document:
-        namespace = draft.value("{{ .Release.Namespace }}")
+        namespace = draft.value(NAMESPACE)
         document = {**document, "subjects": [{**s, "namespace": namespace} for s in document["subjects"]]}
     if document["kind"] in ("Role", "RoleBinding"):
         document = {**document, "metadata": {**document["metadata"], "namespace": draft.value(LEASE_NAMESPACE)}}
@@ -196,7 +198,7 @@ def _monitor(draft: Draft, document: Manifest) -> Manifest:
     extra = draft.lines(f"{{{{- with {monitor}.labels }}}}", "{{- toYaml . | nindent <COL> }}", "{{- end }}")
     metadata = {**document["metadata"], "labels": {**document["metadata"]["labels"], extra: None}}
     (endpoint,) = document["spec"]["endpoints"]
-    endpoints = [{**endpoint, "interval": draft.value(f"{{{{ {monitor}.interval }}}}")}]
+    endpoints = [{**endpoint, "interval": draft.value(f"{{{{ {monitor}.interval | quote }}}}")}]
     return {**document, "metadata": metadata, "spec": {**document["spec"], "endpoints": endpoints}}
 
 

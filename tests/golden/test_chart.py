@@ -47,6 +47,7 @@ REFUSED = [
     (["config.leaderElection.leaseDuration=PT15S"], "leaseDuration"),
     (["image.digest=sha256:abc"], "digest"),
     (["controllers.topologySpread=Sometimes"], "topologySpread"),
+    (["extraLabels.app\\.kubernetes\\.io/component=x"], "app.kubernetes.io/component"),
     (["scheduler.enabled=false"], "name the scheduler that places gangs"),
 ]
 
@@ -56,6 +57,23 @@ def test_values_that_are_wrong_are_refused_by_name(values: list[str], said: str)
     done = helm("template", "grovekeeper", str(FOLDER), *(part for value in values for part in ("--set", value)))
     assert done.returncode != 0
     assert said in done.stderr
+
+
+def test_names_that_look_like_numbers_stay_texts() -> None:
+    odd = ("controllers.priorityClassName=1e3", "config.leaderElection.resourceName=42", "config.leaderElection.resourceNamespace=0x1")
+    values = [part for value in (*odd, "networkPolicy.enabled=true") for part in ("--set-string", value)]
+    values[-2] = "--set"
+    done = helm("template", "007", str(FOLDER), "--namespace", "123", *values)
+    assert done.returncode == 0, done.stderr
+    found = [d for d in yaml.safe_load_all(done.stdout) if d]
+    metadata = [d["metadata"] for d in found]
+    assert {m.get("namespace") for m in metadata} == {None, "123", "0x1"}
+    assert {m["labels"]["app.kubernetes.io/instance"] for m in metadata} == {"007"}
+    subjects = [s["namespace"] for d in found for s in d.get("subjects", ())]
+    assert subjects == ["123"] * len(subjects) != []
+    priorities = [d["spec"]["template"]["spec"].get("priorityClassName") for d in found if d["kind"] == "Deployment"]
+    assert sorted(map(str, priorities)) == ["1e3", "None"]
+    assert ["42"] in [r["resourceNames"] for d in found if d["kind"] == "Role" for r in d["rules"] if "resourceNames" in r]
 
 
 def test_the_linter_has_nothing_to_say() -> None:

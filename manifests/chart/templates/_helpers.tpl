@@ -1,7 +1,7 @@
 {{- define "grovekeeper.labels" -}}
 app.kubernetes.io/name: grovekeeper
 app.kubernetes.io/part-of: grovekeeper
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
