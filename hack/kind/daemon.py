@@ -49,11 +49,11 @@ def obstacle(host: str | None, user: int, apt: str | None) -> str | None:
     return None
 
 
-def install(programs: dict[str, str], report: Report) -> None:
-    """Install the Debian packages of programs that are missing. Raises MachineUnfit."""
+def install(needed: dict[str, str], report: Report) -> None:
+    """Install the Debian packages of programs, or of files named by their full path, that are missing. Raises MachineUnfit."""
     # sbin is not on every PATH.
     path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
-    packages = sorted({package for program, package in programs.items() if shutil.which(program, path=path) is None})
+    packages = sorted({package for name, package in needed.items() if not _is_there(name, path)})
     if not packages:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -65,6 +65,10 @@ def install(programs: dict[str, str], report: Report) -> None:
         run_lines([*quiet, "install", "-y", "--no-install-recommends", *packages], lambda _: None)
     except BinariesMissing as error:
         raise MachineUnfit(f"cannot install {', '.join(packages)}: {error}") from error
+
+
+def _is_there(name: str, path: str) -> bool:
+    return Path(name).is_file() if Path(name).is_absolute() else shutil.which(name, path=path) is not None
 
 
 def stop_own(report: Report) -> None:

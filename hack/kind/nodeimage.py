@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hack.kind import imagebuild
+from hack.image.base import KEYRING
+from hack.kind import daemon, imagebuild
 from hack.kind.docker import docker, image_labels, inspect
 from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kube.binaries import KUBE_VERSION, Report
@@ -112,8 +113,14 @@ def _have(choice: Choice, present: Present, report: Report) -> str:
         Choice.BUILT: present.built,
     }.get(choice)
     if named is None:
-        return _pull_official(report) or imagebuild.build(BUILT, report)
+        return _pull_official(report) or _build(report)
     return _given(named, report) if choice is Choice.GIVEN else named
+
+
+def _build(report: Report) -> str:
+    # Without its keys debootstrap takes whatever a mirror sends, with no more than a warning.
+    daemon.install({str(KEYRING): "debian-archive-keyring"}, report)
+    return imagebuild.build(BUILT, report)
 
 
 def _given(name: str, report: Report) -> str:

@@ -1,10 +1,13 @@
 """Which node image is taken, and what the built one is made of."""
 
+from pathlib import Path
+
 import pytest
 
-from hack.kind.failures import KindFailed
+from hack.kind import imagebuild, nodeimage
+from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kind.imagebuild import image_sources, sandbox_image
-from hack.kind.nodeimage import Choice, Present, decide, newest_official
+from hack.kind.nodeimage import BUILT, Choice, Present, choose, decide, newest_official
 from hack.kube.programs import parse_version
 
 RECIPES = {"built": "now", "old": "before"}
@@ -38,6 +41,23 @@ def test_which_image(present: Present, choice: Choice) -> None:
 )
 def test_official_images_of_our_minor_version(images: list[str], newest: str | None) -> None:
     assert newest_official(images) == newest
+
+
+def test_none_is_built_of_packages_that_cannot_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    monkeypatch.delenv("GROVEKEEPER_NODE_IMAGE", raising=False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(nodeimage, "KEYRING", tmp_path / "keys.gpg")
+    monkeypatch.setattr(nodeimage, "inspect", lambda kind, name: {"Id": "1", "Config": {}} if name in built else None)
+    monkeypatch.setattr(nodeimage, "docker", lambda *argv: "")
+    monkeypatch.setattr(nodeimage, "_pull_official", lambda report: None)
+    monkeypatch.setattr(imagebuild, "build", lambda tag, report: built.append(tag) or tag)
+    with pytest.raises(MachineUnfit, match="apt-get install debian-archive-keyring"):
+        choose(None, lambda line: None)
+    assert built == []
+    (tmp_path / "keys.gpg").touch()
+    assert choose(None, lambda line: None).name == BUILT
+    assert built == [BUILT]
 
 
 def test_every_image_that_kubeadm_wants_has_a_source() -> None:
