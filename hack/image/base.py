@@ -16,9 +16,10 @@ from pathlib import Path
 
 from hack.image.docker import Docker, ImageError, Report, run_lines
 
-__all__ = ("Mirrors", "Recipe", "find_mirrors", "make_base")
+__all__ = ("KEYRING", "Mirrors", "Recipe", "find_mirrors", "make_base")
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+"""The keys that Debian's archive is signed with, where the package debian-archive-keyring is installed."""
 SOURCES = Path("/etc/apt")
 
 
@@ -84,7 +85,7 @@ def make_base(docker: Docker, report: Report, *, fresh: bool) -> str:
     _require_tools(report)
     files = sorted([*SOURCES.glob("sources.list"), *SOURCES.glob("sources.list.d/*.list"), *SOURCES.glob("sources.list.d/*.sources")])
     mirrors = find_mirrors(recipe.suite, files)
-    report(f"base: making {recipe.tag} of Debian {recipe.suite} from {mirrors.main}; about a minute")
+    report(f"base: making {recipe.tag} of Debian {recipe.suite}; about a minute")
     with tempfile.TemporaryDirectory(prefix="grovekeeper-base-") as scratch:
         root = Path(scratch) / "root"
         _bootstrap(recipe, mirrors, root, report)
@@ -121,15 +122,17 @@ def _bootstrap(recipe: Recipe, mirrors: Mirrors, root: Path, report: Report) -> 
 
 
 def _upgrade(recipe: Recipe, mirrors: Mirrors, root: Path, report: Report) -> None:
-    suite = recipe.suite
-    lines = [
-        f"deb {mirrors.main} {suite} main",
-        f"deb {mirrors.main} {suite}-updates main",
-        f"deb {mirrors.security} {suite}-security main",
-    ]
-    (root / "etc/apt/sources.list").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sources = root / "etc/apt/sources.list"
+    sources.write_text(_entries(recipe.suite, mirrors), encoding="utf-8")
     for command in (["update", "-q"], ["upgrade", "-y", "-q"], ["clean"]):
         run_lines(["chroot", str(root), "apt-get", *command], report, environment=NONINTERACTIVE)
+    # The mirror of this machine is nobody else's business, least of all a password in its address.
+    sources.write_text(_entries(recipe.suite, Mirrors()), encoding="utf-8")
+
+
+def _entries(suite: str, mirrors: Mirrors) -> str:
+    lines = (f"{mirrors.main} {suite}", f"{mirrors.main} {suite}-updates", f"{mirrors.security} {suite}-security")
+    return "".join(f"deb {line} main\n" for line in lines)
 
 
 def _empty(recipe: Recipe, root: Path) -> None:

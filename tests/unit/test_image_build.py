@@ -115,6 +115,19 @@ def test_missing_tools_that_cannot_be_installed_are_named(path: Path, monkeypatc
         make_base(Docker("amd64", has_buildkit=False), quiet, fresh=False)
 
 
+def test_a_base_does_not_tell_the_mirror_of_the_machine_that_made_it(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "root/etc/apt").mkdir(parents=True)
+    script(path, "chroot", f'while read -r line; do echo "$line"; done <"$1/etc/apt/sources.list" >>{tmp_path}/used')
+    mirrors = Mirrors("https://user:secret@mirror.example/debian", "https://user:secret@mirror.example/security")
+    base._upgrade(Recipe("amd64"), mirrors, tmp_path / "root", quiet)  # pyright: ignore[reportPrivateUsage] - the rest needs root
+    assert "deb https://user:secret@mirror.example/security bookworm-security main\n" in (tmp_path / "used").read_text()
+    assert (tmp_path / "root/etc/apt/sources.list").read_text().splitlines() == [
+        "deb http://deb.debian.org/debian bookworm main",
+        "deb http://deb.debian.org/debian bookworm-updates main",
+        "deb http://deb.debian.org/debian-security bookworm-security main",
+    ]
+
+
 def test_platforms_end_at_the_glibc_of_the_base() -> None:
     tags = platform_tags("arm64")
     assert tags[0] == "manylinux_2_36_aarch64"
