@@ -9,6 +9,7 @@ from hack.codegen.files import ROOT
 from hack.docs.registry import running_registry
 from hack.docs.run import Machine, PageFailed, copy_checkout
 from hack.kube.binaries import find_prepared
+from hack.kube.cache import silent
 from hack.kube.control_plane import ControlPlane
 from hack.kube.programs import find_program
 
@@ -26,7 +27,7 @@ def reader(folder: Path, environment: str) -> Generator[Machine]:
     All that is written lies in `folder`, but for pages of kind. A local control plane that a page leaves running is stopped in any case.
     """
     tools = folder / "tools"
-    find_prepared(_silent).link_into(tools)
+    find_prepared(silent).link_into(tools)
     if environment == "cluster":
         (tools / "helm").symlink_to(find_program("helm"))
     kept = {key: value for key, value in os.environ.items() if key not in HIDDEN and not key.startswith("PYTEST_")}
@@ -49,7 +50,3 @@ def reader(folder: Path, environment: str) -> Generator[Machine]:
             raise PageFailed(f"the page does not tell how to stop what it started: {', '.join(alive)}")
     finally:
         plane.remove()
-
-
-def _silent(line: str) -> None:
-    pass

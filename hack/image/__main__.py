@@ -11,16 +11,13 @@ from hack.image.context import Source, of_revision, of_working_tree
 from hack.image.docker import Docker, ImageError, Report, find_docker
 from hack.image.measure import measurements
 from hack.image.wheels import MACHINES, put_wheels
+from hack.kube.cache import silent
 
 
 def say(line: str) -> None:
     """One line on standard output, at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-
-
-def quiet(_line: str) -> None:
-    """For output that is shown only in an error."""
 
 
 def main() -> int:
@@ -69,7 +66,7 @@ def _tags(source: Source, revision: str | None) -> list[str]:
 
 
 def _build(docker: Docker, source: Source, tags: list[str], options: argparse.Namespace) -> None:
-    report, begin = say if options.verbose else quiet, time.perf_counter()
+    report, begin = say if options.verbose else silent, time.perf_counter()
     base = options.base or make_base(docker, _headings(report), fresh=options.fresh_base)
     put_wheels(source.folder, [docker.architecture], _headings(report))
     say(f"building {' and '.join(tags)} from {source.revision[:12]} on {base}")

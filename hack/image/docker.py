@@ -1,17 +1,15 @@
 """The Docker client as these programs use it."""
 
-import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-__all__ = ("Docker", "ImageError", "Report", "find_docker", "run_lines")
+from hack.kube import cache
+from hack.kube.cache import Report
 
-Report = Callable[[str], None]
-TAIL = 15
-"""Lines of output that an error repeats."""
+__all__ = ("Docker", "ImageError", "Report", "find_docker", "run_lines")
 
 
 class ImageError(Exception):
@@ -62,18 +60,7 @@ def find_docker() -> Docker:
 
 def run_lines(argv: Sequence[str], report: Report, *, environment: Mapping[str, str] | None = None, stdin: IO[bytes] | None = None) -> None:
     """Runs to the end, reporting output line by line. Raises ImageError with the last lines."""
-    tail: list[str] = []
-    with subprocess.Popen(
-        argv,
-        stdin=stdin or subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env={**os.environ, **(environment or {})},
-    ) as child:
-        for line in child.stdout or ():
-            report(f"  {line.rstrip()}")
-            tail = [*tail[1 - TAIL :], line.rstrip()]
-    if child.returncode != 0:
-        raise ImageError(f"{argv[0]} failed with {child.returncode}:\n" + "\n".join(tail))
+    try:
+        cache.run_lines(argv, report, environment=environment, stdin=stdin)
+    except cache.BinariesMissing as error:
+        raise ImageError(str(error)) from error

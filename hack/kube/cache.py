@@ -6,14 +6,17 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 __all__ = ("BinariesMissing", "NothingPrepared", "Report", "archive", "cache_folder", "locked", "run_lines", "scratch", "silent", "unpack")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 Report = Callable[[str], None]
+TAIL = 15
+"""Lines of output that an error repeats."""
 
 
 def silent(_: str) -> None:
@@ -78,12 +81,20 @@ def unpack(source: Path, folder: Path, report: Report) -> None:
     plain.unlink()
 
 
-def run_lines(argv: list[str], report: Report) -> None:
-    """Run to the end, reporting output line by line; raises BinariesMissing with the last lines."""
+def run_lines(argv: Sequence[str], report: Report, *, environment: Mapping[str, str] | None = None, stdin: IO[bytes] | None = None) -> None:
+    """Run to the end, reporting output line by line; raises BinariesMissing with the last lines. `environment`: in addition to ours."""
     tail: list[str] = []
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+    with subprocess.Popen(
+        argv,
+        stdin=stdin or subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, **(environment or {})},
+    ) as child:
         for line in child.stdout or ():
             report(f"  {line.rstrip()}")
-            tail = [*tail[-9:], line.rstrip()]
+            tail = [*tail[1 - TAIL :], line.rstrip()]
     if child.returncode != 0:
         raise BinariesMissing(f"{argv[0]} failed with {child.returncode}:\n" + "\n".join(tail))

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hack.kube.binaries import COMPONENTS, Binaries, Report, find_binaries
+from hack.kube.cache import silent
 from hack.kube.certificates import write_certificates
 from hack.kube.client import Access, Client, write_kubeconfig
 from hack.kube.components import LOOPBACK, Layout, Ports, arguments, kwok_config, ports_of, ready_url
@@ -28,10 +29,6 @@ POLL_S = 0.05
 WAVES = (("etcd",), ("kube-apiserver",), ("kube-controller-manager", "kube-scheduler", "kwok"))
 # Objects that controllers make; when they are there, namespaces and service accounts work.
 FIRST_OBJECTS = ("/api/v1/namespaces/default", "/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default/serviceaccounts/default")
-
-
-def _silent(line: str) -> None:
-    """Report nothing."""
 
 
 class ControlPlane:
@@ -51,7 +48,7 @@ class ControlPlane:
         components: Sequence[str] = COMPONENTS,
         flags: Mapping[str, Mapping[str, str]] | None = None,
         lifetime: Lifetime = Lifetime.DETACHED,
-        report: Report = _silent,
+        report: Report = silent,
     ) -> None:
         if unknown := set(components) - set(COMPONENTS):
             raise ValueError(f"unknown components: {', '.join(sorted(unknown))}; known: {', '.join(COMPONENTS)}")
