@@ -129,7 +129,7 @@ def _cause(error: BaseException) -> str:
         case aiohttp.ServerTimeoutError() | TimeoutError():
             return "no answer in time"
         case _:
-            return f"the connection was cut ({error or type(error).__name__})"
+            return f"the connection was cut ({str(error) or type(error).__name__})"
 
 
 class HttpWire:

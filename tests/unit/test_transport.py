@@ -6,8 +6,9 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
+import aiohttp
 import anyio
 import pytest
 import trustme
@@ -328,6 +329,26 @@ async def test_refused_connection_certainly_did_nothing() -> None:
         with pytest.raises(TransportError, match="ClientConnectorError"):
             async with transport.stream(PODS):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (aiohttp.ServerDisconnectedError(), "the connection was cut (Server disconnected)"),
+        (ConnectionResetError(), "the connection was cut (ConnectionResetError)"),
+        (TimeoutError(), "no answer in time"),
+    ],
+    ids=["with a text", "without one", "timeout"],
+)
+async def test_why_there_is_no_answer_is_never_empty(error: Exception, cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Never:
+        raise error
+
+    monkeypatch.setattr(aiohttp.ClientSession, "request", fail)
+    async with Transport(Credentials("http://127.0.0.1:1", FileSource(), Trust())) as transport:
+        with pytest.raises(TransportError) as caught:
+            await transport.call("GET", PODS)
+    assert caught.value.cause == cause
 
 
 async def test_a_name_that_does_not_resolve_is_told() -> None:
