@@ -190,17 +190,17 @@ def _bootstrap(lists: FpmLists, config: PlannerConfig) -> Mapping[Role, Sequence
 
 def _check_plugins(plugins: Sequence[ScriptedPlugin]) -> None:
     for number, plugin in enumerate(plugins):
-        try:
-            _ = plugin.holds
-        except ValueError as error:
-            raise CaseError(f"scripted_plugins[{number}].hold_policy: {error}") from None
+        if (problem := plugin.problem()) is not None:
+            raise CaseError(f"scripted_plugins[{number}].{problem}")
 
 
 def _role_capabilities(role: Role, given: Mapping[str, Any] | None) -> RoleCapabilities | None:
     if given is None:
         return None
-    known = {name.name: given[name.name] for name in fields(RoleCapabilities) if name.name in given}
+    known: dict[str, Any] = {name.name: given[name.name] for name in fields(RoleCapabilities) if name.name in given}
     for name, value in known.items():
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        if isinstance(value, float) and value.is_integer():
+            known[name] = int(value)
+        elif value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise CaseError(f"capabilities.{role}.{name}: must be a whole number or null, is {value!r:.40}")
     return RoleCapabilities(**known)

@@ -1,7 +1,5 @@
 """Plugins that answer from a script."""
 
-from typing import Literal
-
 import msgspec
 
 from controllers.planner.config.parts import HoldPolicy, PluginStage
@@ -9,7 +7,10 @@ from controllers.planner.merge import Kind, Target, TargetType
 from controllers.planner.plugins.records import Prediction, PredictResponse, StageRequest, StageResponse
 from controllers.planner.plugins.registry import Registry
 
-__all__ = ("Scripted", "ScriptedInstance", "ScriptedPlugin", "ScriptedTarget", "register_scripted")
+__all__ = ("KINDS", "Scripted", "ScriptedInstance", "ScriptedPlugin", "ScriptedTarget", "register_scripted")
+
+
+KINDS = ("accept", "reject", "override", "empty", "raise", "predict")
 
 
 class ScriptedTarget(msgspec.Struct, frozen=True):
@@ -21,9 +22,9 @@ class ScriptedTarget(msgspec.Struct, frozen=True):
 
 
 class Scripted(msgspec.Struct, frozen=True):
-    """One answer. The numbers are those of a prediction; of PREDICT every kind but predict and raise is none."""
+    """One answer. The numbers are those of a prediction. kind: one of KINDS; of PREDICT anything but predict and raise predicts nothing."""
 
-    kind: Literal["accept", "reject", "override", "empty", "raise", "predict"] = "accept"
+    kind: str = "accept"
     reason: str = ""
     final: bool = False
     targets: tuple[ScriptedTarget, ...] = ()
@@ -51,6 +52,17 @@ class ScriptedPlugin(msgspec.Struct, frozen=True):
     def holds(self) -> HoldPolicy:
         """ValueError."""
         return HoldPolicy.parse(self.hold_policy)
+
+    def problem(self) -> str | None:
+        """What is wrong, with the field it is wrong in."""
+        try:
+            _ = self.holds
+        except ValueError as error:
+            return f"hold_policy: {error}"
+        for number, answer in enumerate(self.script):
+            if self.plugin_type != "predict" and answer.kind not in KINDS:
+                return f"script[{number}].kind: must be one of {', '.join(KINDS)}, is {answer.kind!r:.40}"
+        return None
 
 
 class ScriptedInstance:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,10 @@ def test_lines_that_cannot_be_used(text: str | bytes, problem: str) -> None:
         (
             {"scripted_plugins": [{"plugin_id": "a", "plugin_type": "propose", "priority": 1, "hold_policy": "FOREVER"}]},
             r"scripted_plugins\[0\].hold_policy: ",
+        ),
+        (
+            {"scripted_plugins": [{"plugin_id": "a", "plugin_type": "propose", "priority": 1, "script": [{"kind": "overide"}]}]},
+            r"scripted_plugins\[0\].script\[0\].kind: must be one of accept, ",
         ),
         ({"scripted_plugins": [{"plugin_id": "a", "plugin_type": "propose", "priority": 1}] * 2}, "plugin 'a' is registered already"),
         (
@@ -181,7 +187,7 @@ def scripted(stage: str, *script: dict[str, Any]) -> ScriptedInstance:
 
 
 def json_scripts(script: tuple[dict[str, Any], ...]) -> Any:
-    plugin = {"plugin_id": "p", "plugin_type": "propose", "priority": 1, "script": list(script)}
+    plugin = {"plugin_id": "p", "plugin_type": "predict", "priority": 1, "script": list(script)}
     return parse_case(case_text({}, scripted_plugins=[plugin]), {}).plugins[0].script
 
 
@@ -196,7 +202,7 @@ def test_scripts_are_answered_in_turn_and_the_last_one_repeats() -> None:
     assert scripted("propose", {"kind": "empty"}).reconcile(request).kind is None
 
 
-@pytest.mark.parametrize("kind", ["accept", "reject", "override"])
+@pytest.mark.parametrize("kind", ["accept", "reject", "override", "none at all"])
 def test_a_predict_plugin_that_answers_something_else_predicts_nothing(kind: str) -> None:
     request: Any = None
     answer = scripted("predict", {"kind": kind, "reason": "r", "final": True}).predict(request)
@@ -342,3 +348,13 @@ def test_explain_tells_one_tick(files: tuple[str, str], capsys: pytest.CaptureFi
     for missing in ("3", "-4"):
         assert main(["planner", "explain", *files, "--tick", missing]) == 4
         assert f"there is no tick {missing}" in capsys.readouterr().err
+
+
+def test_heavy_packages_are_not_imported() -> None:
+    """Whatever the predictor, a decision needs none of them but Prophet, and that only when a fit is run."""
+    program = (
+        "import sys, cli.planner, controllers.planner.predict.traffic; "
+        "print(*sorted({'scipy', 'pandas', 'statsmodels', 'pmdarima', 'prophet', 'grpc', 'ortools', 'aiohttp'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])  # noqa: S603
+    assert done.stdout.strip() == ""
