@@ -92,6 +92,10 @@ STORIES: Mapping[str, Story] = {
             ],
         },
     ),
+    "taken-back": Story(
+        {"pending_aware_scale_down": True},
+        [line({"active": 1, "expected": 3}, {"active": 1, "expected": 1}, {"prefill": prefills(0), "decode": decodes(70_000)})],
+    ),
     "nothing-known": Story({}, [{}]),
 }
 

@@ -200,12 +200,16 @@ def _decision(replay: Replay, played: Played) -> Iterator[str]:
         asked, counts = _asked(played, roles), played.given.worker_counts
         for role in roles:
             number_of, ready = decision.of(role), None if counts is None else counts.ready(role)
+            expected = None if counts is None else counts.expected(role)
             if number_of is None:
                 yield f"{role}: is left as it is"
+                continue
+            bound = "" if number_of == asked[role] else f", not {_known(asked[role])} as agreed, because of the bounds"
+            if expected is not None and expected != ready:
+                change = f"{_known(ready)} ready, {expected} expected ->"
             else:
-                bound = "" if number_of == asked[role] else f", not {_known(asked[role])} as agreed, because of the bounds"
                 change = "stays" if number_of == ready else f"{_known(ready)} ready ->"
-                yield f"{role}: {change} {number_of}{bound}"
+            yield f"{role}: {change} {number_of}{bound}"
     for event in outcome.audit_events:
         yield f"audit: {event}"
     for note in played.notes:
