@@ -89,10 +89,10 @@ def load_rules(engine: PlannerEngine, played: Played) -> Iterator[str]:
         observations=Observations(given.traffic, given.fpm_observations, given.worker_counts), predictions=played.result.outcome.predictions
     )
     inputs = engine.scaling.load_inputs(context)
-    if found.load_decision_reason == Reason.PENDING_TAKEN_BACK:
+    if found.load_decision_reason == DecisionReason.PENDING_TAKEN_BACK:
         for role in config.roles:
             yield f"{role}: {inputs.counts.ready(role)} ready, {inputs.counts.expected(role)} expected; {_proposed(played, role)} proposed"
-        yield f"reason: {reason_text(Reason.PENDING_TAKEN_BACK)}"
+        yield f"reason: {reason_text(DecisionReason.PENDING_TAKEN_BACK)}"
         return
     for role in config.roles:
         ready = ready_count(inputs.counts, role)
