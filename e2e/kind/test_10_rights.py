@@ -1,20 +1,25 @@
 """Rights, by the audit log of the whole session: nothing was refused, and nothing is granted that was never used."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
-from api.core import HorizontalPodAutoscaler, ResourceClaim, Role, RoleBinding, Service
+from api.core import Event, HorizontalPodAutoscaler, ResourceClaim, Role, RoleBinding, Service
+from api.grove import PodClique, PodCliqueSet
 from api.kinds import Kind
 from api.labels import MANAGED_SELECTOR
+from api.names import pod_name
+from e2e.cluster import Pod
 from e2e.faultproxy import DropResponse
 from e2e.kind import audit
 from e2e.kind.between import between, variables
 from e2e.kind.conftest import CHAT_PODS, Beginning, Deliberate
-from e2e.kind.rare import claiming, faults, scaled_by_metrics
+from e2e.kind.rare import claiming, faults, foreign, scaled_by_metrics, single
 from e2e.kind.scene import Scene
 from e2e.kind.system import COMPONENTS, NAMESPACE, Overlay, System
 from e2e.kind.waiting import until
+from hack.kind.settings import WORKERS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(400)]
 
@@ -64,6 +69,58 @@ async def test_what_happens_seldom(scene: Scene, system: System, image: str) -> 
         await system.roll_out(system.overlay, 120)
 
 
+async def test_names_that_somebody_else_has(running: Scene, image: str) -> None:
+    """The set says whose turn it is; what has the name is left alone. A pod takes its next name."""
+    cases = foreign(image)
+    await running.apply(*(theirs for theirs, _ in cases.values()))
+    await running.apply(*(ours for _, ours in cases.values()))
+
+    async def told() -> dict[str, str]:
+        sets = {o["metadata"]["name"]: o.get("status", {}).get("lastErrors", ()) for o in await running.objects(PodCliqueSet.KIND)}
+        return {kind: " ".join(e["description"] for e in sets.get(ours["metadata"]["name"], ())) for kind, (_, ours) in cases.items()}
+
+    def right(seen: dict[str, str]) -> bool:
+        return all(f"{kind} " in text and "exists and belongs to somebody else" in text for kind, text in seen.items())
+
+    await until(told, right, "every set says which name is taken", 30.0)
+    for _, ours in cases.values():
+        await running.remove(ours["metadata"]["name"], wait=False)
+    for theirs, _ in cases.values():
+        await running.kubectl("delete", "-n", running.namespace, "--wait=false", "-f", "-", stdin=json.dumps(theirs))
+
+    (decode,) = (c for c in await running.objects(PodClique.KIND) if c["metadata"]["name"] == "chat-0-decode")
+    stranger = pod_name("chat-0-decode", decode["metadata"]["uid"], 2, 0)
+    gate = {"schedulingGates": [{"name": "example.com/never"}], "containers": [{"name": "none", "image": image}]}
+    await running.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": stranger}, "spec": gate})
+    await running.scale("pclq/chat-0-decode", 3)
+
+    async def third() -> list[str]:
+        return [pod.name for pod in await running.pods(lambda pod: pod.clique == "chat-0-decode" and pod.index == 2 and pod.ready)]
+
+    assert await until(third, bool, "the third decode engine runs", 30.0) == [pod_name("chat-0-decode", decode["metadata"]["uid"], 2, 1)]
+    await running.kubectl("delete", "pod", stranger, "-n", running.namespace)
+    await running.scale("pclq/chat-0-decode", 2)
+    await running.ready(CHAT_PODS, "as before")
+
+
+async def test_a_gang_that_is_placed_again_counts_its_event(running: Scene, image: str) -> None:
+    await running.apply(single(image, "again", WORKERS[0]))
+
+    async def ready() -> list[Pod]:
+        return await running.pods(lambda pod: pod.clique == "again-0-engine" and pod.ready)
+
+    (first,) = await until(ready, bool, "the pod runs", 30.0)
+    await running.kubectl("delete", "pod", first.name, "-n", running.namespace)
+    await until(ready, lambda pods: [p for p in pods if p.uid != first.uid], "its successor runs", 30.0)
+
+    async def bound() -> list[int]:
+        events = await running.objects(Event.KIND)
+        return [e["count"] for e in events if (e["involvedObject"]["name"], e["reason"]) == ("again-0", "GangBound")]
+
+    await until(bound, lambda counts: counts == [2], "one event that counts two", 20.0)
+    await running.remove("again")
+
+
 async def given(system: System) -> set[audit.Grant]:
     """Every verb that the live roles give our accounts, in the cluster or in our namespace."""
     out: set[audit.Grant] = set()
@@ -99,4 +156,4 @@ async def test_nothing_is_granted_that_was_never_used(running: Scene, system: Sy
     grants = await given(system)
     assert len(grants) > 50
     unused = [grant for grant in audit.unused(grants, done) if grant not in await passed_on(system)]
-    assert [str(grant) for grant in unused] == []
+    assert unused == [], "never used:\n" + "\n".join(map(str, unused))
