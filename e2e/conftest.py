@@ -18,7 +18,9 @@ from e2e.cluster import Pool, Scene
 from e2e.faultproxy import FaultProxy
 from e2e.processes import Grovekeeper
 from hack.codegen.crd import FOLDER
-from hack.kube import BinariesMissing, ControlPlane, Lifetime, NodeSpec, cordon, create_nodes, find_prepared, uniform_nodes
+from hack.kube import ControlPlane, Lifetime, NodeSpec, cordon, create_nodes, find_prepared, uniform_nodes
+from hack.kube.cache import silent
+from tests.programs import needed
 
 TIMEOUT_S = 120
 POOL_SIZE = 28
@@ -42,12 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A running control plane with free ports in a directory of its own; it dies with the test program in any case."""
-    try:
-        binaries = find_prepared(lambda line: None)
-    except BinariesMissing as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI needs a control plane: {error}")
-        pytest.skip(str(error))
+    binaries = needed(lambda: find_prepared(silent))
     plane = ControlPlane(tmp_path_factory.mktemp("kube"), binaries=binaries, lifetime=Lifetime.WITH_PARENT)
     try:
         plane.start()

@@ -34,9 +34,11 @@ from e2e.incluster import (
     write_kubeconfig,
 )
 from e2e.workloads import POOL
-from hack.kube import BinariesMissing, ControlPlane, Lifetime, create_nodes, find_prepared, uniform_nodes
+from hack.kube import ControlPlane, Lifetime, create_nodes, find_prepared, uniform_nodes
+from hack.kube.cache import silent
 from hack.kube.certificates import write_certificates
 from hack.kube.ports import free_port
+from tests.programs import needed
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -48,12 +50,7 @@ CRD_OF_SETS, CRD_OF_GANGS = crd_name(MODELS[0]), "podgangs.scheduler.grove.io"
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InCluster]:
     """Accounts and roles, nodes, no custom resource definitions."""
-    try:
-        binaries = find_prepared(lambda line: None)
-    except BinariesMissing as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI needs a control plane: {error}")
-        pytest.skip(str(error))
+    binaries = needed(lambda: find_prepared(silent))
     folder = tmp_path_factory.mktemp("in-cluster")
     policy, log = folder / "audit-policy.json", folder / "audit.log"
     policy.write_text(json.dumps(AUDIT_POLICY))

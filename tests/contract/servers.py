@@ -1,7 +1,6 @@
 """The servers that cases run against, each started at most once per session, when first needed."""
 
 import json
-import os
 import ssl
 import urllib.request
 from pathlib import Path
@@ -9,9 +8,11 @@ from typing import Protocol
 
 import pytest
 
-from hack.kube import BinariesMissing, ControlPlane, Lifetime, find_prepared
+from hack.kube import ControlPlane, Lifetime, find_prepared
+from hack.kube.cache import silent
 from hack.kube.client import read_kubeconfig
 from tests.contract.client import Access
+from tests.programs import needed
 
 __all__ = ("RealServer", "Server", "Servers")
 
@@ -37,12 +38,7 @@ class RealServer:
     """etcd and kube-apiserver; the controller manager when a case asks for it."""
 
     def __init__(self, directory: Path) -> None:
-        try:
-            binaries = find_prepared(lambda line: None)
-        except BinariesMissing as error:
-            if os.environ.get("CI") == "true":
-                pytest.fail(f"CI needs a real API server: {error}")
-            pytest.skip(str(error))
+        binaries = needed(lambda: find_prepared(silent))
         self._plane = ControlPlane(
             directory,
             binaries=binaries,

@@ -15,12 +15,13 @@ from random import Random
 
 import pytest
 
-from hack.kube.binaries import BinariesMissing
+from hack.kube.cache import silent
 from hack.kube.kubectl import KUBECTL_VERSIONS, find_kubectl
 from sim.apiserver.front.certificate import write_certificate
 from sim.apiserver.front.kubeconfig import write_kubeconfig
 from sim.apiserver.front.listener import Listener
 from tests.kubectl.program import Kubectl
+from tests.programs import needed
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 TOKEN = "kubectl-tests"  # noqa: S105 - of a server on loopback that lives as long as the tests
@@ -132,12 +133,7 @@ def kubectl(version: str, kubeconfig: Path, home: Path) -> Iterator[Kubectl]:
 
 def program(version: str) -> Path:
     """Skips where there is none, except in CI."""
-    try:
-        return find_kubectl(version, lambda _: None, may_build=False)
-    except BinariesMissing as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+    return needed(lambda: find_kubectl(version, silent, may_build=False))
 
 
 @pytest.fixture(autouse=True)

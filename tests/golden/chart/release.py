@@ -1,15 +1,13 @@
 """What `helm template` makes of the chart with the value sets beside this file."""
 
-import os
 import subprocess
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from hack.chart.files import FOLDER
-from hack.kube.cache import BinariesMissing
+from hack.kube.cache import silent
 from hack.kube.programs import find_program
+from tests.programs import needed
 
 __all__ = ("HERE", "VALUE_SETS", "helm", "rendered")
 
@@ -19,21 +17,13 @@ NAMESPACES = {"custom": "inference"}
 
 
 @cache
-def _program() -> Path | BinariesMissing:
-    try:
-        return find_program("helm", lambda line: None, may_build=False)
-    except BinariesMissing as error:
-        return error
+def _program() -> Path:
+    return needed(lambda: find_program("helm", silent, may_build=False))
 
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs Helm to its end. Skips the test where there is none, but in CI fails it."""
-    program = _program()
-    if isinstance(program, BinariesMissing):
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI needs Helm: {program}")
-        pytest.skip(str(program))
-    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 - ours
+    return subprocess.run([str(_program()), *arguments], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 - ours
 
 
 def rendered(values: str, *more: str) -> str:
