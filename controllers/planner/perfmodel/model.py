@@ -6,17 +6,18 @@ Planner behaviour: planner.md §14.1, §14.3.
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from controllers.planner.fpm import Fpm, FpmMap
 from controllers.planner.perfmodel.capacity import Capacity, CapacityQuery, find_capacity, uncached_share
-from controllers.planner.perfmodel.engine import Core, Engine, MovingAverage, RankQuery
+from controllers.planner.perfmodel.engine import Core, Engine, MovingAverage, RankQuery, validate_iteration
 from controllers.planner.perfmodel.options import U32_MAX, AicIdentity, Limits, ModelDiagnostics, ModelOptions, WorkerKind, check_options
 from controllers.planner.perfmodel.regression import Regression
 from controllers.planner.types import RoleCapabilities
 
 __all__ = ("CoreFactory", "Group", "PerformanceModel", "limits_of")
 
+T = TypeVar("T")
 _DEFAULT_LIMITS = Limits(max_num_tokens=8192, max_batch_size=512, max_kv_tokens=2_000_000)
 
 
@@ -157,7 +158,8 @@ class PerformanceModel:
         include_queued_decode: bool = False,
     ) -> float | None:
         """Time until an average request that comes next, and the scaled queue before it, is prefilled. None if it cannot be told."""
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return None
         share, following = uncached_share(kv_hit_rate), self.avg_isl
         queries: list[RankQuery] = []
@@ -174,7 +176,7 @@ class PerformanceModel:
                     decode_kv_tokens=_count(kv * decode_scale),
                 )
             )
-        return self._ask(self._engine.queued_prefill_s, queries)
+        return self._asked(lambda: engine.queued_prefill_s(queries), group)
 
     def decode_itl_s(
         self,
@@ -185,7 +187,8 @@ class PerformanceModel:
         include_queued_prefill: bool = False,
     ) -> float | None:
         """Time of a step with the scaled decode load and one average request more. None if it cannot be told."""
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return None
         length = self.avg_decode_length
         queries: list[RankQuery] = []
@@ -205,7 +208,7 @@ class PerformanceModel:
                     decode_kv_tokens=_count(kv * decode_scale + length),
                 )
             )
-        return self._ask(self._engine.decode_itl_s, queries)
+        return self._asked(lambda: engine.decode_itl_s(queries), group)
 
     def capacity(
         self,
@@ -218,15 +221,18 @@ class PerformanceModel:
         accept_length: float | None = None,
     ) -> Capacity | None:
         """Requests per second of one engine: planner.md §15. None if the lengths are none or the model cannot tell."""
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return None
-        return find_capacity(
-            self._engine, CapacityQuery(isl, osl, ttft_ms, itl_ms, kv_hit_rate, 1.0 if accept_length is None else accept_length)
-        )
+        query = CapacityQuery(isl, osl, ttft_ms, itl_ms, kv_hit_rate, 1.0 if accept_length is None else accept_length)
+        return self._asked(lambda: find_capacity(engine, query))
 
-    def _ask(self, question: Callable[[Sequence[RankQuery]], float | None], queries: Sequence[RankQuery]) -> float | None:
+    def _asked(self, question: Callable[[], T | None], group: Group | None = None) -> T | None:
+        """The answer; None, and a warning, if the ranks of `group` or an iteration of the question cannot be."""
         try:
-            return question(queries)
+            if group is not None:
+                validate_iteration(group.ranks, self._attention_dp)
+            return question()
         except ValueError as err:
             self._warn([f"{self.kind} performance model was asked of an iteration that cannot be: {err}"])
             return None

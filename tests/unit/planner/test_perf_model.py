@@ -28,8 +28,9 @@ def _prefill(
     )
 
 
-def _decode(requests: int, kv: int, *, queued: tuple[int, int] = (0, 0), queued_prefill: tuple[int, int] = (0, 0)) -> Fpm:
+def _decode(requests: int, kv: int, *, rank: int = 0, queued: tuple[int, int] = (0, 0), queued_prefill: tuple[int, int] = (0, 0)) -> Fpm:
     return Fpm(
+        dp_rank=rank,
         wall_time=(5 + 0.1 * requests + 0.001 * kv) / 1000,
         scheduled_requests=Scheduled(num_decode_requests=requests, sum_decode_kv_tokens=kv),
         queued_requests=Queued(
@@ -189,6 +190,30 @@ def test_ranks_of_a_worker_are_one_iteration() -> None:
     assert model.diagnostics().retained_observations == 1
     (warning,) = model.observe(_map(_prefill(100)))
     assert "expected 2" in warning
+
+
+@pytest.mark.parametrize("ranks", [(0,), (0, 2)], ids=["one missing", "out of range"])
+def test_nothing_is_told_of_a_worker_without_all_its_ranks(ranks: tuple[int, ...]) -> None:
+    model = PerformanceModel("prefill", ModelOptions(), TWO_RANKS)
+    model.update_capabilities(CAPABILITIES)
+    for tokens in (100, 200, 400, 700, 900):
+        model.observe(_map(_prefill(tokens), _prefill(tokens, rank=1)))
+    (whole,) = model.groups(_map(_prefill(100), _prefill(100, rank=1)))
+    assert model.queued_prefill_time_s(whole, kv_hit_rate=None) is not None
+    (part,) = model.groups(_map(*(_prefill(100, rank=rank) for rank in ranks)))
+    assert model.queued_prefill_time_s(part, kv_hit_rate=None) is None
+    assert "attention-DP rank" in (model.diagnostics().last_warning or "")
+
+
+def test_no_capacity_where_a_batch_leaves_ranks_without_requests() -> None:
+    """A batch of one on two ranks: half of its KV cache stands beside no request, which the regression refuses."""
+    model = PerformanceModel("decode", ModelOptions(), TWO_RANKS)
+    model.update_capabilities(CAPABILITIES)
+    for load in ((1, 100), (2, 900), (4, 300), (6, 700), (8, 500)):
+        model.observe({("w", rank): _decode(*load, rank=rank) for rank in (0, 1)})
+    assert model.ready
+    assert model.capacity(isl=100, osl=10) is None
+    assert "num_decode_requests" in (model.diagnostics().last_warning or "")
 
 
 def test_unsupported_until_samples_are_enough() -> None:
