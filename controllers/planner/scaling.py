@@ -53,7 +53,7 @@ class Scaling:
     def update(self, config: PlannerConfig, capabilities: Capabilities) -> None:
         """Other settings or other engines, from now on."""
         self.config, self.capabilities = config, capabilities
-        self.traffic.update_capabilities(capabilities)
+        self.traffic.update(config, capabilities)
         self.state = replace(self.state, accept_length=self.traffic.clamped(self.state.accept_length))
 
     def throughput(self, context: Context) -> ScalingDecision | None:

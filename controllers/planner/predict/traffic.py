@@ -76,8 +76,7 @@ class TrafficState:
 
     def __init__(self, config: PlannerConfig, capabilities: Capabilities) -> None:
         self._requests, self._isl, self._osl = (new_predictor(config) for _ in range(3))
-        self._default_nextn = config.speculative_nextn
-        self._most_accepted = self._longest(capabilities)
+        self._most_accepted = _most_accepted(config, capabilities)
         self._has_seen_traffic = False
         # Lengths of the last window with requests; an idle window has none of its own.
         self._last_isl = self._last_osl = 0.0
@@ -121,9 +120,9 @@ class TrafficState:
             predictor.restart()
         self._has_seen_traffic = False
 
-    def update_capabilities(self, capabilities: Capabilities) -> None:
-        """The accept length is clamped again to what the engine may propose now."""
-        self._most_accepted = self._longest(capabilities)
+    def update(self, config: PlannerConfig, capabilities: Capabilities) -> None:
+        """The accept length is clamped again to what the engine may propose now; predictors stay as they are."""
+        self._most_accepted = _most_accepted(config, capabilities)
         self._accept_length = self.clamped(self._accept_length)
 
     def fit_job(self) -> TrafficFit | None:
@@ -162,12 +161,12 @@ class TrafficState:
         if isfinite(osl):
             self._osl.add(osl)
 
-    def _longest(self, capabilities: Capabilities) -> float:
-        decode = capabilities.decode
-        published = decode.speculative_nextn if decode is not None else None
-        nextn = published if published is not None and published > 0 else self._default_nextn
-        return max(nextn, 0) + 1.0
-
     def clamped(self, length: float) -> float:
         """An accept length within what the engine may propose."""
         return min(max(length, 1.0), self._most_accepted)
+
+
+def _most_accepted(config: PlannerConfig, capabilities: Capabilities) -> float:
+    """Tokens of a decode step if every draft is accepted. What engines publish counts before what is configured."""
+    published = None if capabilities.decode is None else capabilities.decode.speculative_nextn
+    return (published if published is not None and published > 0 else config.speculative_nextn) + 1.0

@@ -214,6 +214,16 @@ def test_accept_length_is_clamped_to_what_engines_propose() -> None:
     assert [found[0] / itl for itl in found] == pytest.approx([1, 1.5, 2, 2, 4, 3, 3])
 
 
+def test_speculation_may_be_configured_while_running() -> None:
+    config = {**SLA, "mode": "decode", "enable_load_scaling": True, "enable_throughput_scaling": False}
+    seen = {"accept_length": 1.8}
+    lines = [
+        line(None, 1, {"decode": decodes(4000)}, traffic=seen, **changes) for changes in ({}, {"set_config": {"speculative_nextn": 1}})
+    ]
+    without, with_drafts = [r["diagnostics"]["estimated_itl_ms"] for r in records(config, lines, bootstrap_fpms=MEASURED)]
+    assert without / with_drafts == pytest.approx(1.8)
+
+
 def test_speculation_off_ignores_what_is_accepted() -> None:
     config = {**SLA, "mode": "decode", "enable_load_scaling": True, "enable_throughput_scaling": False}
     lines = [line(None, 1, {"decode": decodes(4000)}, traffic={"accept_length": length}) for length in (None, 3.0)]

@@ -85,13 +85,15 @@ def test_accept_length_is_clamped(published: int | None, configured: int, length
     assert traffic.accept_length == expected
 
 
-def test_accept_length_is_clamped_again_to_new_capabilities() -> None:
-    traffic = state(8)
+def test_accept_length_is_clamped_again_to_what_is_proposed_now() -> None:
+    traffic, plain = state(8), parse_config({}, {})
     traffic.observe(window(1, accept_length=6.0))
     traffic.observe(window(1, accept_length=nan))
-    traffic.update_capabilities(Capabilities(decode=RoleCapabilities(speculative_nextn=2)))
+    traffic.update(plain, Capabilities(decode=RoleCapabilities(speculative_nextn=4)))
+    assert traffic.accept_length == 5.0
+    traffic.update(parse_config({"speculative_nextn": 2}, {}), Capabilities())
     assert traffic.accept_length == 3.0
-    traffic.update_capabilities(Capabilities())
+    traffic.update(plain, Capabilities())
     assert traffic.accept_length == 1.0
 
 
