@@ -7,10 +7,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from controllers.planner.budget import clamp_pair, clamp_single
+from controllers.planner.budget import clamp_single
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.merge import Target
 from controllers.planner.power import PowerLoad, PowerReason, apply_power_budget
+from controllers.planner.propose.limits import gpu_cost, pair_within, single_within
 from controllers.planner.types import Capabilities, Mode, Role, ScalingDecision, WorkerCounts
 
 __all__ = ("Projection", "project")
@@ -44,10 +45,6 @@ class _Facts:
     @property
     def mends_pair(self) -> bool:
         return self.config.mode is Mode.DISAGG and bool(self.short)
-
-    def cost(self, role: Role) -> int | None:
-        facts = self.capabilities.of(role)
-        return None if facts is None else facts.gpu_cost
 
     def watts(self, role: Role) -> int | None:
         facts = self.capabilities.of(role)
@@ -150,20 +147,13 @@ def _hold_growth(wanted: Proposal, facts: _Facts) -> Proposal:
 
 def _clamp(wanted: Proposal, facts: _Facts) -> Proposal:
     """Within the GPU budget. A role without proposal gets none."""
-    bases = {role: facts.counts.ready(role) if wanted[role] is None else wanted[role] for role in facts.config.roles}
-    if facts.config.mode is not Mode.DISAGG or any(base is None for base in bases.values()):
-        return _each(wanted, facts)
-    costs = {role: facts.cost(role) for role in ROLES}
-    num_p, num_d = bases["prefill"], bases["decode"]
-    p_gpu, d_gpu = costs["prefill"], costs["decode"]
-    if num_p is None or num_d is None or p_gpu is None or d_gpu is None:
-        return {role: _at_least(number, role, facts) for role, number in wanted.items()}
-    if facts.config.enable_power_awareness and None in wanted.values():
+    num_p, num_d = (facts.counts.ready(role) if wanted[role] is None else wanted[role] for role in ROLES)
+    if facts.config.mode is not Mode.DISAGG or num_p is None or num_d is None:
+        return {role: _alone(number, role, facts) for role, number in wanted.items()}
+    p_gpu, d_gpu = gpu_cost(facts.capabilities, "prefill"), gpu_cost(facts.capabilities, "decode")
+    if facts.config.enable_power_awareness and None in wanted.values() and p_gpu is not None and d_gpu is not None:
         return _residual(wanted, {"prefill": p_gpu, "decode": d_gpu}, facts)
-    config = facts.config
-    least_p, least_d = config.effective_min("prefill"), config.effective_min("decode")
-    bounds = config.min_gpu_budget, config.max_gpu_budget
-    pair = clamp_pair(max(num_p, least_p), max(num_d, least_d), p_gpu, d_gpu, *bounds, least_p, least_d)
+    pair = pair_within(num_p, num_d, facts.config, facts.capabilities)
     return {role: None if wanted[role] is None else number for role, number in zip(ROLES, pair, strict=True)}
 
 
@@ -171,16 +161,10 @@ def _at_least(number: int | None, role: Role, facts: _Facts) -> int | None:
     return None if number is None else max(number, facts.config.effective_min(role))
 
 
-def _each(wanted: Proposal, facts: _Facts) -> Proposal:
-    """Every role for itself, as if it were the only one."""
-    clamped = dict(wanted)
-    config = facts.config
-    for role in config.roles:
-        number, cost, least = _at_least(wanted[role], role, facts), facts.cost(role), config.effective_min(role)
-        if number is not None and cost is not None:
-            number = clamp_single(number, cost, config.min_gpu_budget, config.max_gpu_budget, least)
-        clamped[role] = number
-    return clamped
+def _alone(number: int | None, role: Role, facts: _Facts) -> int | None:
+    """As if the role were the only one. Its minimum counts even if its cost is unknown."""
+    raised = _at_least(number, role, facts)
+    return None if raised is None else single_within(raised, role, facts.config, facts.capabilities)
 
 
 def _residual(wanted: Proposal, costs: dict[Role, int], facts: _Facts) -> Proposal:
