@@ -1,7 +1,7 @@
 """What Planner reads and what it decides: the data types of planner.md §2."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -159,7 +159,10 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class TickDiagnostics:
-    """Why a tick decided as it did. Times in milliseconds, rates in requests per second. Field names are those of recorded output."""
+    """Why a tick decided as it did. Times in milliseconds, rates in requests per second. Field names are those of recorded output.
+
+    The lower bounds hold until the next throughput decision; all else is of this tick alone.
+    """
 
     estimated_ttft_ms: float | None = None
     estimated_itl_ms: float | None = None
@@ -183,17 +186,6 @@ class TickDiagnostics:
     execute_action: str = ""
     short_circuit_reason: str = ""
     audit_events: Sequence[str] = ()
-
-    def next_tick(self) -> "TickDiagnostics":
-        """Blank but for the lower bounds, which hold until the next throughput decision."""
-        return TickDiagnostics(
-            throughput_lower_bound_prefill=self.throughput_lower_bound_prefill,
-            throughput_lower_bound_decode=self.throughput_lower_bound_decode,
-        )
-
-    def with_reason(self, reason: str | None) -> "TickDiagnostics":
-        """The same reason for load scaling as a whole and for both roles."""
-        return replace(self, load_decision_reason=reason, load_decision_reason_prefill=reason, load_decision_reason_decode=reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from controllers.planner.config.model import PlannerConfig
 from controllers.planner.fpm import FpmMap
 from controllers.planner.perfmodel import PerformanceModel
 from controllers.planner.propose.reasons import DecisionReason
-from controllers.planner.types import Capabilities, FpmObservations, Role, ScalingDecision, TickDiagnostics, WorkerCounts
+from controllers.planner.types import Capabilities, FpmObservations, Role, ScalingDecision, WorkerCounts
 
 __all__ = (
     "Changes",
@@ -164,9 +164,6 @@ class Proposed:
     state: ProposeState
     notes: Sequence[str] = ()
     taken_back: tuple[Role, ...] = ()
-
-    def applied_to(self, diagnostics: TickDiagnostics) -> TickDiagnostics:
-        return replace(diagnostics, **self.changes)
 
 
 @dataclass(frozen=True, slots=True)

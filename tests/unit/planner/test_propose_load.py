@@ -7,7 +7,7 @@ import pytest
 
 from controllers.planner.fpm import Fpm, FpmMap
 from controllers.planner.propose import LoadInputs, ProposeState, propose_load
-from controllers.planner.types import Capabilities, RoleCapabilities, ScalingDecision, TickDiagnostics, WorkerCounts
+from controllers.planner.types import Capabilities, RoleCapabilities, ScalingDecision, WorkerCounts
 from tests.unit.planner.proposing import FACTS, LinearCore, config, counts, load, model, models, prompts, sla, steps
 
 BUSY_P, IDLE_P, SOME_P = 20_000, 0, 2_000
@@ -257,9 +257,9 @@ def test_state_and_other_diagnostics_are_left_as_they_are() -> None:
     state = ProposeState(lower_bound_decode=7, kv_hit_rate=0.5)
     answer = propose_load(load(config(), prompts(BUSY_P), steps(BUSY_D), state=state))
     assert answer.state is state
-    before = TickDiagnostics(predicted_num_req=3.0, throughput_lower_bound_decode=7)
-    after = answer.applied_to(before)
-    assert (after.predicted_num_req, after.throughput_lower_bound_decode, after.load_decision_reason) == (3.0, 7, "scale_up")
+    assert answer.changes == dict.fromkeys(
+        ("load_decision_reason", "load_decision_reason_prefill", "load_decision_reason_decode"), "scale_up"
+    )
     assert answer.decision == ScalingDecision(2, 2)
 
 
