@@ -10,6 +10,7 @@ from api.grove import PodClique, PodCliqueSet
 from api.kinds import Kind
 from api.labels import MANAGED_SELECTOR
 from api.names import pod_name
+from api.podgang import PodGang
 from e2e.cluster import Pod
 from e2e.faultproxy import DropResponse
 from e2e.kind import audit
@@ -110,7 +111,17 @@ async def test_a_gang_that_is_placed_again_counts_its_event(running: Scene, imag
         return await running.pods(lambda pod: pod.clique == "again-0-engine" and pod.ready)
 
     (first,) = await until(ready, bool, "the pod runs", 30.0)
-    await running.kubectl("delete", "pod", first.name, "-n", running.namespace)
+    await running.kubectl("cordon", WORKERS[0])
+    try:
+        await running.kubectl("delete", "pod", first.name, "-n", running.namespace)
+
+        async def scheduled() -> str:
+            (gang,) = (g for g in await running.objects(PodGang.KIND) if g["metadata"]["name"] == "again-0")
+            return next(c["status"] for c in gang["status"]["conditions"] if c["type"] == "Scheduled")
+
+        await until(scheduled, lambda status: status == "False", "the gang has no node", 30.0)
+    finally:
+        await running.kubectl("uncordon", WORKERS[0])
     await until(ready, lambda pods: [p for p in pods if p.uid != first.uid], "its successor runs", 30.0)
 
     async def bound() -> list[int]:
