@@ -26,11 +26,12 @@ ROOMY = {"most": st.just(-1) | st.integers(54, 120), "ready_counts": st.integers
 
 @given(ANY, ANY, ANY, ANY, ANY, ANY, ANY, MAYBE)
 def test_any_integers_are_taken(a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int | None) -> None:
-    clamp_pair(a, b, c, d, e, f, g, h)
-    clamp_single(a, b, c, d, e)
-    bounds_for_total(a, b, c, d)
-    apply_power_budget(PowerLoad(h, a, b, c), PowerLoad(d, h, e, f), g)
-    apply_power_budget(PowerLoad(a, b, c, d), PowerLoad(e, f, g, a), b)
+    assert all(type(count) is int for count in (*clamp_pair(a, b, c, d, e, f, g, h), clamp_single(a, b, c, d, e)))
+    assert bounds_for_total(a, b, c, d).ok is not bool(bounds_for_total(a, b, c, d).reason)
+    one = apply_power_budget(PowerLoad(h, a, b, c), PowerLoad(d, h, e, f), g)
+    assert (one.num_p is None, type(one.num_d)) == (h is None, int)
+    both = apply_power_budget(PowerLoad(a, b, c, d), PowerLoad(e, f, g, a), b)
+    assert (type(both.num_p), type(both.num_d)) == (int, int)
 
 
 @given(COUNTS, COUNTS, COSTS, COSTS, BUDGETS, BUDGETS, LEAST, LEAST)

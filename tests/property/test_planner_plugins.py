@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from controllers.planner.merge import Kind, PluginResult, TargetType, merge
 from controllers.planner.pipeline import Verdict, baseline_of, run_sync
 from controllers.planner.plugins.breaker import Breaker, CircuitState
-from controllers.planner.plugins.records import ACCEPT, HoldPolicy, PluginStage, StageResponse
+from controllers.planner.plugins.records import ACCEPT, HoldPolicy, PluginStage, PredictResponse, StageResponse
+from controllers.planner.plugins.registry import Registration
 from controllers.planner.plugins.wire.convert import WireError, decode_response, parse, registration
 from controllers.planner.plugins.wire.plugin_pb2 import RegisterRequest
 from tests.unit.planner.planner_plugins import EMPTY, REJECT, WORKERS, Scripted, context, override, registry
@@ -142,9 +143,9 @@ def test_what_is_merged_follows_from_when_plugins_were_asked(models: list, steps
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_a_response_or_refused(data: bytes, stage: PluginStage) -> None:
     with contextlib.suppress(WireError):
-        decode_response(stage, data)
+        assert isinstance(decode_response(stage, data), PredictResponse if stage == "predict" else StageResponse)
     with contextlib.suppress(WireError):
-        registration(parse(RegisterRequest, data))
+        assert isinstance(registration(parse(RegisterRequest, data)), Registration)
 
 
 @given(st.data())
