@@ -1,6 +1,7 @@
 """The parts of the end-to-end tests in kind that decide something without a cluster."""
 
 import base64
+import re
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from e2e.history import PodLives
 from e2e.kind.access import with_files
 from e2e.kind.audit import Grant, Request, forbidden, grants, requests, unused, writes
 from e2e.kind.system import Overlay
+from hack.codegen.files import ROOT
 
 AT = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 ACCOUNT = "system:serviceaccount:grovekeeper-system:grovekeeper-scheduler"
@@ -154,3 +156,12 @@ def test_a_pod_on_two_nodes() -> None:
     lives.replace([pod("1", 0, node="m")])
     with pytest.raises(AssertionError):
         lives.assert_sound()
+
+
+def test_kr8s_stays_a_dependency_of_tests() -> None:
+    """ADR 0001."""
+    runtime, dev = ((ROOT / "requirements" / f"{name}.lock").read_text() for name in ("runtime", "dev"))
+    assert "\nkr8s==" in dev
+    assert "kr8s" not in runtime
+    product = [path for folder in ("api", "controllers", "scheduler", "sim", "cli", "hack") for path in (ROOT / folder).rglob("*.py")]
+    assert [str(path) for path in product if re.search(r"^\s*(import|from) kr8s\b", path.read_text(), re.MULTILINE)] == []
