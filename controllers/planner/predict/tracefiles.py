@@ -1,6 +1,7 @@
 """Finds and opens the files of a recorded trace: planner.md §11.7."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from glob import glob, has_magic
 from pathlib import Path
@@ -20,14 +21,10 @@ def read_warmup_traffic(place: str, interval_s: float) -> list[TrafficObservatio
 
 def trace_files(place: str) -> list[Path]:
     """In the order of their names. WarmupError: there are none, or one is there both compressed and plain."""
-    path = Path(place)
-    if path.is_dir():
-        found = [file for file in path.rglob("*") if file.name.endswith(SUFFIXES)]
-    elif path.is_file():
-        found = [path]
-    else:
-        found = [Path(name) for name in glob(place, recursive=True)] if has_magic(place) else []
-    files = sorted(file for file in found if file.is_file())
+    try:
+        files = sorted(file for file in _found(place) if file.is_file())
+    except (OSError, ValueError) as error:  # A name that is too long, or none.
+        raise WarmupError(f"{place:.200}: {error!s:.200}") from None
     if not files:
         raise WarmupError(f"{place}: no trace file is there")
     for file in files:
@@ -36,11 +33,23 @@ def trace_files(place: str) -> list[Path]:
     return files
 
 
+def _found(place: str) -> list[Path]:
+    path = Path(place)
+    if path.is_dir():
+        return [file for file in path.rglob("*") if file.name.endswith(SUFFIXES)]
+    if path.is_file():
+        return [path]
+    return [Path(name) for name in glob(place, recursive=True)] if has_magic(place) else []
+
+
 def _lines(path: Path) -> Iterator[str]:
-    """Opened when the first line is asked for."""
+    """Opened when the first line is asked for. OSError also for compressed data that are damaged."""
     if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            yield from file
+        try:
+            with gzip.open(path, "rt", encoding="utf-8-sig") as file:
+                yield from file
+        except zlib.error as error:
+            raise OSError(str(error)) from error
     else:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             yield from file

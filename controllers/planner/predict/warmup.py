@@ -12,6 +12,8 @@ __all__ = ("TraceLines", "WarmupError", "warmup_traffic")
 
 SCHEMA = "dynamo.request.trace.v1"
 END_OF_REQUEST = "request_end"
+MOST_WINDOWS = 1_000_000
+"""Five years of the usual three minutes. One wrong time would else fill the memory with idle windows."""
 
 Format: TypeAlias = Literal["timestamps", "events"]
 
@@ -67,6 +69,8 @@ def _entries(file: TraceLines) -> Iterator[tuple[str, dict[str, Any]]]:
                 entry: object = json.loads(line)
             except json.JSONDecodeError as error:
                 raise WarmupError(f"{where}: not JSON: {error.msg}") from None
+            except (ValueError, RecursionError) as error:
+                raise WarmupError(f"{where}: not usable: {error}") from None
             if not isinstance(entry, dict):
                 raise WarmupError(f"{where}: not an object")
             yield where, cast("dict[str, Any]", entry)
@@ -123,6 +127,9 @@ def _bucketed(requests: Sequence[_Request], origin: float, interval_s: float) ->
         buckets.setdefault(int((request.time_ms - origin) / 1000 // interval_s), []).append(request)
     if not buckets:
         return []
+    windows = max(buckets) - min(buckets) + 1
+    if windows > MOST_WINDOWS:
+        raise WarmupError(f"requests span {windows} windows of {interval_s:g} s, more than {MOST_WINDOWS}: are their times milliseconds?")
     idle = TrafficObservation(interval_s, 0.0, 0.0, 0.0)
     return [_observation(buckets[i], interval_s) if i in buckets else idle for i in range(min(buckets), max(buckets) + 1)]
 

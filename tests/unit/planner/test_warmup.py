@@ -104,6 +104,36 @@ def test_nothing_there_is_an_error(tmp_path: Path, name: str) -> None:
         trace_files(str(tmp_path / name))
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"timestamp": 1' + "0" * 5000 + "}"])
+def test_a_line_that_no_reader_takes_is_named(text: str) -> None:
+    with pytest.raises(WarmupError, match=r"^a:1: not usable: "):
+        warmup_traffic([TraceLines("a", [text])], 10.0)
+
+
+def test_times_in_another_unit_do_not_fill_the_memory() -> None:
+    with pytest.raises(WarmupError, match=r"^requests span 100000000000001 windows of 10 s, .* milliseconds\?$"):
+        traffic(stamp(0, 1, 1), stamp(10**18, 1, 1))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + json.dumps(stamp(0, 3, 3)).encode() + b"\r\n")
+    assert read_warmup_traffic(str(tmp_path), 10.0) == [TrafficObservation(10.0, 1.0, 3.0, 3.0)]
+
+
+def test_a_name_that_no_file_can_have_is_an_error() -> None:
+    with pytest.raises(WarmupError, match=r"^xxx.*File name too long") as error:
+        trace_files("x" * 5000)
+    assert len(str(error.value)) < 500
+
+
+def test_compressed_data_that_were_changed_are_named(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(json.dumps(stamp(0, 1, 1)).encode() * 99))
+    data[15:30] = bytes(15)
+    (tmp_path / "a.jsonl.gz").write_bytes(data)
+    with pytest.raises(WarmupError, match=r"a\.jsonl\.gz:1: Error -3 while decompressing"):
+        read_warmup_traffic(str(tmp_path), 10.0)
+
+
 def test_damaged_compression_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(json.dumps(stamp(0, 1, 1)).encode() * 99)[:30])
     with pytest.raises(WarmupError, match=r"a\.jsonl\.gz:1: "):
