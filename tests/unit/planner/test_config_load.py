@@ -73,6 +73,26 @@ def test_all_errors_of_fields_are_told_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"plugin_registration": {"auth": {"static_secrets": {"s3cret": 1}}}},
+        {"plugin_registration": {"auth": {"static_secrets": "s3cret"}}},
+        {"plugin_registration": {"auth": "s3cret"}},
+        {"metric_pulling_prometheus_extra_query_params": {"s3cret": 1}},
+        {"metric_pulling_prometheus_token": ["s3cret"]},
+    ],
+)
+def test_secrets_are_not_repeated_wherever_they_stand(settings: dict[str, Any]) -> None:
+    told = refused(settings)
+    assert "s3cret" not in told
+    assert told.startswith(("plugin_registration.auth", "metric_pulling_prometheus_"))
+
+
+def test_an_object_is_asked_for_in_plain_words() -> None:
+    assert refused({"scheduling": 5}) == "scheduling: must be an object"
+
+
 def test_secrets_are_not_repeated() -> None:
     assert "4711" not in refused({"metric_pulling_prometheus_token": 4711})
     assert "4711" not in refused({"plugin_registration": {"auth": {"static_secrets": {"s": 4711}}}})
