@@ -20,7 +20,7 @@ def register_in_process(registry: Registry, entries: Sequence[InProcessPlugin], 
             construct(entry),
             now_s,
             interval_s=entry.execution_interval_seconds,
-            hold_policy=HoldPolicy.parse(entry.hold_policy),
+            hold_policy=_hold_policy(entry),
             needs=entry.needs,
             requires=entry.requires_produced_fields,
             window_s=entry.observation_window_seconds,
@@ -50,6 +50,13 @@ def warm(registry: Registry, history: Sequence[TrafficObservation]) -> list[str]
         except Exception as error:  # A plugin's error is its own.
             warnings.append(f"plugin {plugin.plugin_id!r} could not be warmed up: {type(error).__name__}: {error!s:.200}")
     return warnings
+
+
+def _hold_policy(entry: InProcessPlugin) -> HoldPolicy:
+    try:
+        return HoldPolicy.parse(entry.hold_policy)
+    except ValueError as error:
+        raise ValueError(f"plugin {entry.plugin_id!r}: hold_policy: {error}, is {entry.hold_policy!r:.40}") from None
 
 
 def _registration(entry: ExternalPlugin) -> Registration:

@@ -60,12 +60,15 @@ def _finish(coroutine: Coroutine[object, None, object]) -> object:
 
 
 def construct(entry: InProcessPlugin) -> object:
-    """Imports and constructs. ImportError, AttributeError (no such class), RuntimeError (its constructor failed)."""
-    module = importlib.import_module(entry.module)
+    """Imports and constructs. ImportError (whatever went wrong), AttributeError (no such class), RuntimeError (its constructor failed)."""
+    try:
+        module = importlib.import_module(entry.module)
+    except (Exception, SystemExit) as error:
+        raise ImportError(f"plugin {entry.plugin_id!r}: cannot import {entry.module}: {type(error).__name__}: {error}") from error
     factory = getattr(module, entry.class_name, None)
     if not callable(factory):
         raise AttributeError(f"plugin {entry.plugin_id!r}: module {entry.module} has no class {entry.class_name}")
     try:
         return factory(**entry.kwargs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RuntimeError(f"plugin {entry.plugin_id!r}: cannot construct {entry.class_name}: {type(error).__name__}: {error}") from error

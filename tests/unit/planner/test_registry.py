@@ -225,11 +225,13 @@ def test_plugins_of_the_configuration_are_imported_and_warmed() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"module": "no.such.module"}, ImportError, "no"),
+        ({"module": "no.such.module"}, ImportError, "^plugin 'w': cannot import no.such.module: ModuleNotFoundError: "),
+        ({"module": ".relative"}, ImportError, "^plugin 'w': cannot import .relative: TypeError: "),
+        ({"module": "sys", "class": "exit"}, RuntimeError, "^plugin 'w': cannot construct exit: SystemExit"),
         ({"class": "Nobody"}, AttributeError, "has no class Nobody"),
         ({"kwargs": {"limit": -1}}, RuntimeError, "cannot construct Warmed: ValueError: limit"),
         ({"kwargs": {"other": 1}}, RuntimeError, "cannot construct Warmed: TypeError"),
-        ({"hold_policy": "sometimes"}, ValueError, "ACCEPT_WHEN_IDLE"),
+        ({"hold_policy": "sometimes"}, ValueError, "^plugin 'w': hold_policy: must be ACCEPT_WHEN_IDLE .*, is 'sometimes'"),
         ({"observation_window_seconds": 3.0}, ValueError, "misaligned"),
     ],
 )

@@ -105,7 +105,7 @@ def test_lines_that_cannot_be_used(text: str | bytes, problem: str) -> None:
                     }
                 }
             },
-            "No module named 'nowhere'",
+            "^plugin 'x': cannot import nowhere.at_all: ModuleNotFoundError: No module named 'nowhere'",
         ),
     ],
 )
