@@ -4,14 +4,15 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from controllers.planner.replay.case import Case, parse_case
 from controllers.planner.replay.compare import DECISION, differences
 from controllers.planner.replay.decode import CaseError, read_object
-from controllers.planner.replay.explain import explained
+from controllers.planner.replay.explain import explained, printable
 from controllers.planner.replay.run import Played, TraceError, play, record_of, to_json
 from controllers.planner.replay.vectors import Outcome, check_vector
 
@@ -93,8 +94,11 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def _printed(options: argparse.Namespace) -> int:
+    played = None
     for played in _played(options):
         print(to_json(record_of(played)))
+    if played is None:
+        sys.stderr.write(f"note: {options.trace} is empty, so there is no tick\n")
     return 0
 
 
@@ -113,7 +117,7 @@ def _compared(options: argparse.Namespace) -> int:
         found.extend(f"tick {played.index}{text}" for text in differences(wanted, _plain(played), options.rtol))
     if ticks != len(expected):
         found.append(f"{len(expected)} ticks != {ticks}")
-    print("".join(f"{text}\n" for text in found[:SHOWN]) + f"{ticks} ticks, {len(found)} differences")
+    print("".join(f"{printable(text)}\n" for text in found[:SHOWN]) + f"{ticks} ticks, {len(found)} differences")
     return DIFFERS if found else 0
 
 
@@ -125,12 +129,14 @@ def _plain(played: Played) -> dict[str, Any]:
 def _explained(options: argparse.Namespace) -> int:
     wanted: int = options.tick
     if wanted < 0:
-        ticks = sum(1 for _ in _played(options)) if options.trace != "-" else 0
-        wanted += ticks
+        if options.trace == "-":
+            raise _Unusable("--tick: standard input is read once only, so count from the start of it")
+        wanted += sum(1 for _ in _played(options))
     case = _case(options)
-    for text in explained(case, _lines(options.trace), wanted):
-        print(text)
-        return 0
+    with _naming(options):
+        for text in explained(case, _lines(options.trace), wanted):
+            print(text)
+            return 0
     raise _Unusable(f"{options.trace}: there is no tick {options.tick}")
 
 
@@ -143,7 +149,8 @@ def _vectors(names: list[str], rtol: float) -> int:
             except CaseError as error:
                 raise _Unusable(f"{name}:{number}: {error}") from None
             counts[check.outcome] += 1
-            print(f"{name}:{number}: {check.function}: {check.outcome}" + (f": {check.detail}" if check.detail else ""))
+            text = f"{name}:{number}: {check.function}: {check.outcome}" + (f": {check.detail}" if check.detail else "")
+            print(printable(text))
     sys.stderr.write(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + "\n")
     return DIFFERS if counts[Outcome.DIFFERS] or counts[Outcome.UNKNOWN] else 0
 
@@ -153,19 +160,27 @@ def _played(options: argparse.Namespace) -> Iterator[Played]:
     case = _case(options)
     is_terminal, told = sys.stderr.isatty(), time.monotonic()
     try:
-        for played in play(case, _lines(options.trace)):
-            yield played
-            if is_terminal and time.monotonic() - told > PROGRESS_S:
-                told = time.monotonic()
-                sys.stderr.write(f"\r{played.index + 1} ticks, {played.given.now_s / 3600:.1f} simulated hours\x1b[K")
-                sys.stderr.flush()
+        with _naming(options):
+            for played in play(case, _lines(options.trace)):
+                yield played
+                if is_terminal and time.monotonic() - told > PROGRESS_S:
+                    told = time.monotonic()
+                    sys.stderr.write(f"\r{played.index + 1} ticks, {played.given.now_s / 3600:.1f} simulated hours\x1b[K")
+                    sys.stderr.flush()
+    finally:
+        if is_terminal:
+            sys.stderr.write("\r\x1b[K")
+
+
+@contextmanager
+def _naming(options: argparse.Namespace) -> Generator[None]:
+    """Errors of a replay with the file that they are in, and its line."""
+    try:
+        yield
     except TraceError as error:
         raise _Unusable(f"{options.trace}:{error.number}: {error}") from None
     except CaseError as error:
         raise _Unusable(f"{options.config}: {error}") from None
-    finally:
-        if is_terminal:
-            sys.stderr.write("\r\x1b[K")
 
 
 def _case(options: argparse.Namespace) -> Case:
@@ -196,6 +211,8 @@ def _lines(name: str) -> Iterator[bytes]:
     """Of a file, one by one; `-` is standard input."""
     try:
         if name == "-":
+            if sys.stdin is None:
+                raise _Unusable("standard input is closed")
             yield from sys.stdin.buffer
             return
         with open(name, "rb") as lines:
@@ -204,14 +221,28 @@ def _lines(name: str) -> Iterator[bytes]:
         raise _Unusable(f"{name}: {error.strerror}") from None
 
 
-def _guarded(task: Any) -> int:
+def _guarded(task: Callable[[], int]) -> int:
     """What was printed before an error stays printed."""
     try:
-        return int(task())
-    except _Unusable as error:
+        code, problem = _attempted(task)
         sys.stdout.flush()
-        sys.stderr.write(f"error: {error}\n")
-        return INVALID
+    except OSError as error:
+        # Of standard output: errors of files that are read have become _Unusable. Closed, so that nothing is tried again at exit.
+        with suppress(OSError):
+            sys.stdout.close()
+        if isinstance(error, BrokenPipeError):
+            raise
+        code, problem = INVALID, f"standard output: {error.strerror}"
+    if problem is not None:
+        sys.stderr.write("\n".join(map(printable, f"error: {problem}".split("\n"))) + "\n")
+    return code
+
+
+def _attempted(task: Callable[[], int]) -> tuple[int, str | None]:
+    try:
+        return task(), None
+    except _Unusable as error:
+        return INVALID, str(error)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -14,6 +14,9 @@ from controllers.planner.types import Capabilities, TrafficObservation
 
 __all__ = ("Prediction", "TrafficFit", "TrafficState", "new_predictor", "run_traffic_fit")
 
+_MOST_DRAFTED = 2**31 - 1
+"""More than any engine; larger integers may not fit a float."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -169,4 +172,5 @@ class TrafficState:
 def _most_accepted(config: PlannerConfig, capabilities: Capabilities) -> float:
     """Tokens of a decode step if every draft is accepted. What engines publish counts before what is configured."""
     published = None if capabilities.decode is None else capabilities.decode.speculative_nextn
-    return (published if published is not None and published > 0 else config.speculative_nextn) + 1.0
+    drafted = published if published is not None and published > 0 else config.speculative_nextn
+    return min(drafted, _MOST_DRAFTED) + 1.0

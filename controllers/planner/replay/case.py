@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from math import isfinite
+from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 
@@ -23,6 +24,11 @@ from controllers.planner.types import (
 )
 
 __all__ = ("Case", "Line", "parse_case", "parse_line")
+
+
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=SMALLEST, le=LARGEST)]
+"""Within 64 bits: products and sums of larger ones may not be printable."""
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -46,16 +52,16 @@ class Traffic(msgspec.Struct, frozen=True):
 class Replicas(msgspec.Struct, frozen=True):
     """What is known of the replicas of one role."""
 
-    active: int | None = None
-    expected: int | None = None
+    active: Count | None = None
+    expected: Count | None = None
     scaling: bool = False
 
 
 class Workers(msgspec.Struct, frozen=True):
     """A number is a role's ready replicas; those that there should be are as many if `stable`, else not known."""
 
-    prefill: int | Replicas | None = None
-    decode: int | Replicas | None = None
+    prefill: Count | Replicas | None = None
+    decode: Count | Replicas | None = None
     stable: bool = True
 
     def counts(self, roles: Sequence[Role]) -> WorkerCounts:
@@ -165,15 +171,31 @@ def parse_case(text: str | bytes, changes: Mapping[str, Any]) -> Case:
     except ConfigError as error:
         raise CaseError(f"planner_config: {error}") from None
     _check_plugins(case.scripted_plugins)
+    if not isfinite(case.start_s):
+        raise CaseError(f"start_s: must be a finite number, is {case.start_s}")
     interval_s = float(config.throughput_adjustment_interval_seconds)
     return Case(
-        config,
+        config.with_notes(_unknown_keys(raw)),
         case.capabilities.capabilities(),
         _bootstrap(case.bootstrap_fpms, config),
         [window for traffic in case.warmup_traffic if (window := traffic.observation(interval_s)) is not None],
         case.scripted_plugins,
         case.start_s,
     )
+
+
+def _unknown_keys(raw: Mapping[str, Any]) -> list[str]:
+    """Warnings. Of a configuration alone nothing, because the configuration tells of its own."""
+    if "planner_config" not in raw:
+        return []
+    unknown = [key for key in raw if key not in (*_CaseFile.__struct_fields__, "note")]
+    names = [name.name for name in fields(RoleCapabilities)]
+    for role, given in raw.get("capabilities", {}).items():
+        if role not in CapabilityPair.__struct_fields__:
+            unknown.append(f"capabilities.{role}")
+        elif given is not None:
+            unknown.extend(f"capabilities.{role}.{key}" for key in given if key not in names)
+    return [f"{key:.80} is ignored: a case has no such key" for key in unknown]
 
 
 def parse_line(text: str | bytes) -> Line:
@@ -199,8 +221,11 @@ def _role_capabilities(role: Role, given: Mapping[str, Any] | None) -> RoleCapab
         return None
     known: dict[str, Any] = {name.name: given[name.name] for name in fields(RoleCapabilities) if name.name in given}
     for name, value in known.items():
-        if isinstance(value, float) and value.is_integer():
-            known[name] = int(value)
-        elif value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value % 1:
             raise CaseError(f"capabilities.{role}.{name}: must be a whole number or null, is {value!r:.40}")
+        if not SMALLEST <= value <= LARGEST:
+            raise CaseError(f"capabilities.{role}.{name}: must be a whole number of 64 bits, is {value!r:.40}")
+        known[name] = int(value)
     return RoleCapabilities(**known)

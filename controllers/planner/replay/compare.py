@@ -42,7 +42,10 @@ def _of_lists(expected: Sequence[Any], actual: Sequence[Any], rtol: float, path:
 
 def _same(expected: object, actual: object, rtol: float) -> bool:
     if _is_number(expected) and _is_number(actual) and (isinstance(expected, float) or isinstance(actual, float)):
-        return isclose(expected, actual, rel_tol=rtol, abs_tol=_SMALLEST)  # pyright: ignore[reportArgumentType] - both are numbers
+        try:
+            return isclose(expected, actual, rel_tol=rtol, abs_tol=_SMALLEST)  # pyright: ignore[reportArgumentType] - both are numbers
+        except OverflowError:  # An integer that is no float is near none.
+            return False
     return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
 
 

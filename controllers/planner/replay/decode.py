@@ -35,7 +35,7 @@ def convert(raw: dict[str, Any], kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         try:
             return msgspec.convert(_with_numbers(raw), kind)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, RecursionError):
             problem, _, path = str(error).partition(" - at `$")
             raise CaseError(f"{path.strip('.`')}: {problem}" if path else problem) from None
 

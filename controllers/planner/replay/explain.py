@@ -15,7 +15,7 @@ from controllers.planner.replay.rules import counted, load_rules, number, throug
 from controllers.planner.replay.run import Played, Replay, play_on
 from controllers.planner.types import Role, ScheduledTick, TickInput
 
-__all__ = ("explain_tick", "explained")
+__all__ = ("explain_tick", "explained", "printable")
 
 
 def explained(case: Case, lines: Iterable[str | bytes], wanted: int) -> Iterator[str]:
@@ -41,10 +41,15 @@ def explain_tick(replay: Replay, played: Played) -> str:
     )
     text: list[str] = []
     for title, lines in sections:
-        body = list(lines)
+        body = list(map(printable, lines))
         if body:
             text.extend([title, *(f"  {line}" for line in body)] if title else body)
     return "\n".join(text)
+
+
+def printable(text: str) -> str:
+    """A line with texts of others: what is no printable character, such as those that steer a terminal, stands there as its code."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _head(replay: Replay, played: Played) -> Iterator[str]:

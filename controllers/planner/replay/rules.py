@@ -28,6 +28,8 @@ _GUARDS = (
 
 def number(value: float) -> str:
     """Four digits, more where there are more before the point."""
+    if isinstance(value, int):
+        return str(value)
     return f"{value:.4g}" if abs(value) < 1000 or value != value else f"{value:.0f}"
 
 

@@ -1,5 +1,7 @@
 """Plugins that answer from a script."""
 
+from math import inf
+
 import msgspec
 
 from controllers.planner.config.parts import HoldPolicy, PluginStage
@@ -59,6 +61,10 @@ class ScriptedPlugin(msgspec.Struct, frozen=True):
             _ = self.holds
         except ValueError as error:
             return f"hold_policy: {error}"
+        if not 0 <= self.execution_interval_seconds < inf:
+            return f"execution_interval_seconds: must be a finite number of 0 or more, is {self.execution_interval_seconds}"
+        if not self.plugin_id:
+            return "plugin_id: must not be empty"
         for number, answer in enumerate(self.script):
             if self.plugin_type != "predict" and answer.kind not in KINDS:
                 return f"script[{number}].kind: must be one of {', '.join(KINDS)}, is {answer.kind!r:.40}"

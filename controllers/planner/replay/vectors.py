@@ -69,7 +69,7 @@ def check_vector(text: str | bytes, rtol: float) -> Check:
         actual = _call(name, vector["in"], vector["out"])
     except Skip as reason:
         return Check(name, Outcome.SKIPPED, str(reason))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise CaseError(f"in: {type(error).__name__}: {error}") from None
     if name == "predictor" and vector["in"]["config"].get("load_predictor") in _OPTIMISED:
         rtol = max(rtol, _OPTIMISED_RTOL)
