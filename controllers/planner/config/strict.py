@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from controllers.planner.config.parts import EnginePick, ExternalPlugin, HoldPolicy, InProcessPlugin
+from controllers.planner.config.parts import EnginePick, ExternalPlugin, Gateway, HoldPolicy, InProcessPlugin
 
 if TYPE_CHECKING:
     from controllers.planner.config.model import PlannerConfig
 
-__all__ = ("BUILT_IN", "PREDICTORS", "late_errors", "late_notes")
+__all__ = ("BUILT_IN", "PREDICTORS", "late_errors", "late_notes", "listen_problem")
 
 PREDICTORS = ("arima", "constant", "kalman", "prophet")
 BUILT_IN = ("builtin_load_predict", "builtin_throughput_propose", "builtin_load_propose")
@@ -20,6 +20,9 @@ FINITE = ("ttft_ms", "itl_ms", "kalman_q_level", "kalman_q_trend", "kalman_r", "
 AT_LEAST_ONE = ("max_num_fpm_samples", "fpm_sample_bucket_size", "prophet_window_size", "prefill_engine_num_gpu", "decode_engine_num_gpu")
 VERSION = re.compile(r"\d+(\.\d+)*")
 ENDPOINT = re.compile(r"grpc://[^\s/]+:\d{1,5}")
+LISTEN = re.compile(r"(?:(?:ipv4|ipv6|dns):)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]*):([0-9]{1,5})")
+LONGEST_SOCKET = 107
+"""Bytes of the name of a socket, which Linux sets."""
 WINDOW_TOLERANCE = 1e-6
 ARIMA_POINTS = 5
 
@@ -106,8 +109,8 @@ def _registration(config: "PlannerConfig") -> Iterator[str]:
     for name in ("protocol_version_min", "protocol_version_max"):
         if _version(getattr(rules, name)) is None:
             yield f"plugin_registration.{name}: must be a version such as 1.0, is {getattr(rules, name)!r}"
-    if gateway.enabled and not gateway.listen.startswith("unix:") and not gateway.allow_insecure:
-        yield f"scheduling.gateway.listen: {gateway.listen!r} is not encrypted: use a unix: address, or set allow_insecure"
+    if gateway.enabled and (problem := listen_problem(gateway)) is not None:
+        yield f"scheduling.gateway.listen: {gateway.listen!r:.200} {problem}"
     secrets = rules.auth.static_secrets
     if "static_secret" in rules.auth.trusted_sources and not secrets:
         yield "plugin_registration.auth.static_secrets: must not be empty when static_secret is trusted"
@@ -120,6 +123,22 @@ def _registration(config: "PlannerConfig") -> Iterator[str]:
     size = rules.transport.max_message_size_bytes
     if size < 1 and size != -1:
         yield f"plugin_registration.transport.max_message_size_bytes: must be at least 1, or -1 for no limit; is {size}"
+
+
+def listen_problem(gateway: Gateway) -> str | None:
+    """Why the gateway cannot or may not listen there. What gRPC would make of such addresses: port 443, a port modulo 65536, a cut name."""
+    listen = gateway.listen
+    if not listen.isprintable():
+        return "holds characters that no address has"
+    if listen.startswith("unix:"):
+        path = listen.removeprefix("unix:").removeprefix("//")
+        if not path:
+            return "names no file: use unix:///PATH"
+        return None if len(path.encode()) <= LONGEST_SOCKET else f"is too long: the name of a socket has at most {LONGEST_SOCKET} bytes"
+    if not gateway.allow_insecure:
+        return "is not encrypted: use a unix: address, or set allow_insecure"
+    match = LISTEN.fullmatch(listen)
+    return None if match is not None and int(match[1]) <= 65535 else "is neither unix:///PATH nor HOST:PORT"
 
 
 def _plugins(config: "PlannerConfig") -> Iterator[str]:

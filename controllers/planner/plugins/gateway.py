@@ -3,14 +3,18 @@
 Tokens are neither logged nor sent back.
 """
 
+import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 import grpc
 import grpc.aio
 
 from controllers.planner.config.parts import Gateway as GatewaySettings
+from controllers.planner.config.strict import listen_problem
 from controllers.planner.plugins.records import Plugin
 from controllers.planner.plugins.registry import Denial, Registry
 from controllers.planner.plugins.wire import plugin_pb2 as pb
@@ -48,8 +52,12 @@ class Gateway:
     async def start(self) -> str:
         """Where it listens, with the port that was chosen for port 0. GatewayError."""
         listen = self._settings.listen
-        if not listen.startswith("unix:") and not self._settings.allow_insecure:
-            raise GatewayError(f"scheduling.gateway: {listen} has no TLS; use unix: or set allow_insecure")
+        if (problem := listen_problem(self._settings)) is not None:
+            raise GatewayError(f"scheduling.gateway: cannot listen: {listen!r:.200} {problem}")
+        socket = listen.removeprefix("unix:").removeprefix("//") if listen.startswith("unix:") else None
+        # gRPC would take the name away from whoever listens there.
+        if socket is not None and await _is_answered(socket):
+            raise GatewayError(f"scheduling.gateway: cannot listen on {listen}: another process does")
         size = self._registry.settings.transport.max_message_size_bytes
         # Without so_reuseport a second server on the same port fails instead of taking half of the calls.
         options = (("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", size), ("grpc.max_send_message_length", size))
@@ -64,9 +72,12 @@ class Gateway:
         try:
             port = server.add_insecure_port(listen)
         except RuntimeError as error:
-            raise GatewayError(f"scheduling.gateway: cannot listen on {listen}: {error}") from error
+            why = None if socket is None else _why_not(socket)
+            raise GatewayError(f"scheduling.gateway: cannot listen on {listen}: {why or error}") from error
         if port == 0:
             raise GatewayError(f"scheduling.gateway: cannot listen on {listen}")
+        if socket is not None:
+            _keep_others_out(socket)
         await server.start()
         self._server = server
         address = listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
@@ -120,6 +131,31 @@ class Gateway:
 
     async def _list(self, _data: bytes, context: Context) -> bytes:
         await context.abort(grpc.StatusCode.PERMISSION_DENIED, "plugins are not listed over the network")
+
+
+async def _is_answered(socket: str) -> bool:
+    try:
+        _, writer = await asyncio.open_unix_connection(socket)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+def _why_not(socket: str) -> str | None:
+    """What stands in the way of a socket; None: nothing that can be seen."""
+    path = Path(socket)
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}: create it, or mount a volume there"
+    if path.exists() and not path.is_socket():
+        return "something that is no socket has that name"
+    return None if os.access(path.parent, os.W_OK) else f"the folder {path.parent} is not writable"
+
+
+def _keep_others_out(socket: str) -> None:
+    """Owner and, as far as the umask lets it, group may connect."""
+    path = Path(socket)
+    path.chmod(path.stat().st_mode & 0o770)
 
 
 async def _malformed(context: Context, error: WireError) -> NoReturn:

@@ -16,6 +16,8 @@ __all__ = ("Denial", "PluginInfo", "Registered", "Registration", "Registry", "pa
 
 INPROC = "inproc://"
 GRPC = "grpc://"
+MOST_PLUGINS = 1000
+"""Of other processes. Each takes memory and a place in every tick."""
 _WINDOW_TOLERANCE = 1e-6
 _VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,3}", re.ASCII)
 _TARGET = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", re.ASCII)
@@ -214,6 +216,8 @@ class Registry:
             return "transport_build_failed: the endpoint must be grpc://HOST:PORT"
         if not self.settings.transport.allow_insecure_grpc:
             return "transport_build_failed: plaintext gRPC needs plugin_registration.transport.allow_insecure_grpc"
+        if sum(not plugin.in_process for plugin in self._plugins.values()) >= MOST_PLUGINS:
+            return f"registry_full: there are {MOST_PLUGINS} plugins already"
         return None
 
     def _misaligned(self, window_s: float) -> str | None:
@@ -251,7 +255,7 @@ def target_of(endpoint: str) -> str | None:
     """host:port of a grpc:// endpoint; None if it is none."""
     target = endpoint.removeprefix(GRPC)
     match = _TARGET.fullmatch(target)
-    if target == endpoint or match is None or not 0 < int(match[2]) <= 65535:
+    if target == endpoint or not target.isprintable() or match is None or not 0 < int(match[2]) <= 65535:
         return None
     return target
 

@@ -10,6 +10,8 @@ __all__ = ("MAX_REPLICAS", "MIN_REPLICAS", "checked")
 
 # What an int32 can say. Smaller bounds are for merging, floors and budgets.
 MIN_REPLICAS, MAX_REPLICAS = -(2**31), 2**31 - 1
+# More than any deployment has components, and than anybody reads.
+MOST_TARGETS, LONGEST_REASON = 256, 10_000
 NUMBERS = ("predicted_num_req", "predicted_isl", "predicted_osl", "predicted_kv_hit_rate", "predicted_accept_length")
 
 
@@ -24,8 +26,8 @@ def checked(stage: PluginStage, response: object) -> PredictResponse | StageResp
         if not isinstance(response, StageResponse):
             return _wrong(f"{stage} answers StageResponse, not {type(response).__name__}")
         problem = _stage(response)
-    if problem is None and not _is(response.reason, str):
-        problem = "reason is no text"
+    if problem is None and not (_is(response.reason, str) and len(response.reason) <= LONGEST_REASON):
+        problem = f"reason is no text of at most {LONGEST_REASON} characters"
     return response if problem is None else _wrong(problem)
 
 
@@ -53,6 +55,8 @@ def _stage(response: StageResponse) -> str | None:
         return f"kind is {response.kind!r:.40}"
     if not _is(response.targets, list | tuple):
         return f"targets is a {type(response.targets).__name__}"
+    if len(response.targets) > MOST_TARGETS:
+        return f"{len(response.targets)} targets are more than {MOST_TARGETS}"
     return next((problem for target in response.targets if (problem := _target(target)) is not None), None)
 
 

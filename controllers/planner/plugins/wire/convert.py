@@ -31,6 +31,8 @@ __all__ = ("PACKAGE", "WireError", "decode_response", "encode_request", "method_
 
 PACKAGE = "dynamo.planner.plugin.v1"
 _MAX_UINT32 = 2**32 - 1
+_MOST_CHARACTERS = 256
+_MOST_PATHS = 64
 _M = TypeVar("_M", bound=Message)
 StageMessage: TypeAlias = pb.ProposeStageResponse | pb.ReconcileStageResponse | pb.ConstrainStageResponse
 _RESPONSES: dict[PluginStage, type[StageMessage]] = {
@@ -104,6 +106,7 @@ def registration(message: pb.RegisterRequest) -> Registration:
         raise WireError("plugin_id must not be empty")
     if not message.endpoint:
         raise WireError("endpoint must not be empty")
+    _check_texts(message)
     if not 0 <= message.execution_interval_seconds < float("inf"):
         raise WireError("execution_interval_seconds must be 0 or more")
     if message.hold_policy not in (pb.ACCEPT_WHEN_IDLE, pb.HOLD_LAST):
@@ -122,6 +125,16 @@ def registration(message: pb.RegisterRequest) -> Registration:
         requires=tuple(message.requires_produced_fields),
         window_s=message.observation_window_seconds,
     )
+
+
+def _check_texts(message: pb.RegisterRequest) -> None:
+    """Bounds what is kept of a plugin, and what of it comes into logs."""
+    for name, text in (("plugin_id", message.plugin_id), ("endpoint", message.endpoint), ("version", message.version)):
+        if len(text) > _MOST_CHARACTERS or not text.isprintable():
+            raise WireError(f"{name} must be printable and have at most {_MOST_CHARACTERS} characters")
+    for name, paths in (("needs", message.needs), ("requires_produced_fields", message.requires_produced_fields)):
+        if len(paths) > _MOST_PATHS or any(len(path) > _MOST_CHARACTERS for path in paths):
+            raise WireError(f"{name} must be at most {_MOST_PATHS} paths of at most {_MOST_CHARACTERS} characters")
 
 
 def _context(context: Context) -> pb.PipelineContext:
