@@ -44,7 +44,11 @@ class SweepingMode(StrEnum):
 
 
 def _existing_file(value: str | None) -> str | None:
-    if value is not None and not Path(value).is_file():
+    try:
+        exists = value is None or Path(value).is_file()
+    except OSError:  # Too long for a name.
+        exists = False
+    if not exists:
         raise ValueError("must name a file that exists")
     return value
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from controllers.planner.config.parts import EnginePick, ExternalPlugin, Gateway, HoldPolicy, InProcessPlugin
+from controllers.planner.config.errors import shortened
+from controllers.planner.config.parts import EnginePick, ExternalPlugin, Gateway, HoldPolicy, InProcessPlugin, PluginTransport
 
 if TYPE_CHECKING:
     from controllers.planner.config.model import PlannerConfig
@@ -21,6 +22,7 @@ AT_LEAST_ONE = ("max_num_fpm_samples", "fpm_sample_bucket_size", "prophet_window
 VERSION = re.compile(r"\d+(\.\d+)*")
 ENDPOINT = re.compile(r"grpc://[^\s/]+:\d{1,5}")
 LISTEN = re.compile(r"(?:(?:ipv4|ipv6|dns):)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]*):([0-9]{1,5})")
+LARGEST, LONGEST_TIMEOUT_S = 2**31 - 1, 1_000_000
 LONGEST_SOCKET = 107
 """Bytes of the name of a socket, which Linux sets."""
 WINDOW_TOLERANCE = 1e-6
@@ -82,7 +84,7 @@ def _names(config: "PlannerConfig") -> Iterator[str]:
         yield "model_name: environment virtual needs it: set it to the name under which the model is served"
     endpoint = config.metric_pulling_prometheus_endpoint
     if not endpoint.startswith(("http://", "https://")):
-        yield f"metric_pulling_prometheus_endpoint: must be an http:// or https:// address, is {endpoint!r}"
+        yield f"metric_pulling_prometheus_endpoint: must be an http:// or https:// address"
 
 
 def _ports(config: "PlannerConfig") -> Iterator[str]:
@@ -118,11 +120,19 @@ def _registration(config: "PlannerConfig") -> Iterator[str]:
         yield "plugin_registration.auth.static_secrets: neither a secret nor its subject may be empty"
     if not (math.isfinite(rules.transport.request_timeout_seconds) and math.isfinite(rules.heartbeat_timeout_seconds)):
         yield "plugin_registration: transport.request_timeout_seconds and heartbeat_timeout_seconds must be finite numbers"
-    if rules.transport.keepalive_time_ms < 1:
-        yield f"plugin_registration.transport.keepalive_time_ms: must be at least 1, is {rules.transport.keepalive_time_ms}"
-    size = rules.transport.max_message_size_bytes
-    if size < 1 and size != -1:
-        yield f"plugin_registration.transport.max_message_size_bytes: must be at least 1, or -1 for no limit; is {size}"
+    yield from _transport(rules.transport)
+
+
+def _transport(settings: PluginTransport) -> Iterator[str]:
+    """What gRPC takes: integers of 32 bits, and timeouts that it can add to the time of day."""
+    path = "plugin_registration.transport"
+    if not 1 <= settings.keepalive_time_ms <= LARGEST:
+        yield f"{path}.keepalive_time_ms: must be 1 to {LARGEST}, is {shortened(str(settings.keepalive_time_ms))}"
+    size = settings.max_message_size_bytes
+    if not 1 <= size <= LARGEST and size != -1:
+        yield f"{path}.max_message_size_bytes: must be 1 to {LARGEST}, or -1 for no limit; is {shortened(str(size))}"
+    if LONGEST_TIMEOUT_S < settings.request_timeout_seconds < math.inf:
+        yield f"{path}.request_timeout_seconds: must be at most {LONGEST_TIMEOUT_S}, is {settings.request_timeout_seconds}"
 
 
 def listen_problem(gateway: Gateway) -> str | None:

@@ -81,6 +81,7 @@ def test_all_errors_of_fields_are_told_at_once() -> None:
         {"plugin_registration": {"auth": "s3cret"}},
         {"metric_pulling_prometheus_extra_query_params": {"s3cret": 1}},
         {"metric_pulling_prometheus_token": ["s3cret"]},
+        {"metric_pulling_prometheus_endpoint": "me:s3cret@prometheus"},
     ],
 )
 def test_secrets_are_not_repeated_wherever_they_stand(settings: dict[str, Any]) -> None:
@@ -169,6 +170,10 @@ def test_ca_bundle_that_exists(tmp_path: Path) -> None:
         ({"plugin_registration": {"auth": {"static_secrets": {"s": ""}}}}, "plugin_registration.auth.static_secrets"),
         ({"plugin_registration": {"transport": {"keepalive_time_ms": 0}}}, "keepalive_time_ms"),
         ({"plugin_registration": {"transport": {"max_message_size_bytes": 0}}}, "max_message_size_bytes"),
+        ({"plugin_registration": {"transport": {"keepalive_time_ms": 2**31}}}, "keepalive_time_ms: must be 1 to 2147483647"),
+        ({"plugin_registration": {"transport": {"max_message_size_bytes": 10**400}}}, "max_message_size_bytes: must be 1 to"),
+        ({"plugin_registration": {"transport": {"request_timeout_seconds": 1e12}}}, "request_timeout_seconds: must be at most"),
+        ({"metric_pulling_prometheus_ca_bundle": "x" * 5000}, "metric_pulling_prometheus_ca_bundle: must name a file that exists"),
         ({"scheduling": {"external_plugins": [EXTERNAL]}}, "allow_insecure_grpc"),
     ],
 )
