@@ -84,7 +84,7 @@ def _names(config: "PlannerConfig") -> Iterator[str]:
         yield "model_name: environment virtual needs it: set it to the name under which the model is served"
     endpoint = config.metric_pulling_prometheus_endpoint
     if not endpoint.startswith(("http://", "https://")):
-        yield f"metric_pulling_prometheus_endpoint: must be an http:// or https:// address"
+        yield "metric_pulling_prometheus_endpoint: must be an http:// or https:// address"
 
 
 def _ports(config: "PlannerConfig") -> Iterator[str]:
