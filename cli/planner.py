@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from controllers.planner.config.strict import late_errors
 from controllers.planner.replay.case import Case, parse_case
 from controllers.planner.replay.compare import DECISION, differences
 from controllers.planner.replay.decode import CaseError, read_object
@@ -190,8 +191,8 @@ def _case(options: argparse.Namespace) -> Case:
         raise _Unusable(f"{options.config}: {error}") from None
     except OSError as error:
         raise _Unusable(f"{options.config}: {error.strerror}") from None
-    for note in case.config.notes:
-        sys.stderr.write(f"note: {note}\n")
+    for note in (*case.config.notes, *(f"outside a replay this is refused: {problem}" for problem in late_errors(case.config))):
+        sys.stderr.write(f"note: {printable(note)}\n")
     return case
 
 

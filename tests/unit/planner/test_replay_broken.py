@@ -104,6 +104,11 @@ def test_explain_reads_standard_input_once_only(files: tuple[str, str], capsys: 
     assert capsys.readouterr().err == "error: --tick: standard input is read once only, so count from the start of it\n"
 
 
+def test_what_only_a_replay_accepts_is_told(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["planner", "replay", *files, "--set", "max_num_fpm_samples=0"]) == 0
+    assert capsys.readouterr().err == "note: outside a replay this is refused: max_num_fpm_samples: must be at least 1, is 0\n"
+
+
 def test_an_empty_trace_is_told(files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_text("\n")
