@@ -233,7 +233,7 @@ def _guarded(task: Callable[[], int]) -> int:
             sys.stdout.close()
         if isinstance(error, BrokenPipeError):
             raise
-        code, problem = INVALID, f"standard output: {error.strerror}"
+        code, problem = INVALID, f"standard output: {error.strerror or error}"
     if problem is not None:
         sys.stderr.write("\n".join(map(printable, f"error: {problem}".split("\n"))) + "\n")
     return code

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from controllers.planner.config.parts import ExternalPlugin, HoldPolicy, InProcessPlugin
-from controllers.planner.plugins.inprocess import construct
+from controllers.planner.plugins.inprocess import ENDINGS, construct
 from controllers.planner.plugins.registry import Registration, Registry
 from controllers.planner.types import TrafficObservation
 
@@ -42,12 +42,11 @@ def warm(registry: Registry, history: Sequence[TrafficObservation]) -> list[str]
     """Gives history to plugins of this process that have a method `warm_from_observations`, and tells which of them failed."""
     warnings: list[str] = []
     for plugin in registry.plugins if history else ():
-        method = getattr(plugin.instance, "warm_from_observations", None)
-        if not callable(method):
-            continue
         try:
-            method(history)
-        except Exception as error:  # A plugin's error is its own.
+            method = getattr(plugin.instance, "warm_from_observations", None)
+            if callable(method):
+                method(history)
+        except (Exception, *ENDINGS) as error:  # A plugin's error is its own.
             warnings.append(f"plugin {plugin.plugin_id!r} could not be warmed up: {type(error).__name__}: {error!s:.200}")
     return warnings
 

@@ -10,12 +10,14 @@ from inspect import iscoroutine
 from typing import TypeAlias, cast
 
 from controllers.planner.config.parts import InProcessPlugin
-from controllers.planner.plugins.records import Call, Failure, FailureKind, PredictResponse, StageRequest, StageResponse
+from controllers.planner.plugins.records import Call, Failure, FailureKind, Plugin, PredictResponse, StageRequest, StageResponse
 
-__all__ = ("Method", "call_now", "construct", "failure_of", "method_of")
+__all__ = ("ENDINGS", "Method", "attribute_of", "call_now", "construct", "failure_of", "method_of")
 
 Result: TypeAlias = PredictResponse | StageResponse | Failure
 Method: TypeAlias = Callable[[StageRequest], object]
+ENDINGS = (SystemExit, GeneratorExit)
+"""What a plugin may raise that is no Exception and yet not the user's interrupt."""
 
 
 def method_of(call: Call) -> Method | Failure:
@@ -23,9 +25,17 @@ def method_of(call: Call) -> Method | Failure:
     plugin = call.plugin
     if not plugin.in_process:
         return Failure(FailureKind.CONNECTION, f"{plugin.endpoint} is not in this process")
-    method = getattr(plugin.instance, plugin.stage, None)
+    return attribute_of(plugin, plugin.stage)
+
+
+def attribute_of(plugin: Plugin, name: str) -> Method | Failure:
+    """A method of the object by name. A failure, too, if looking for it runs code of the plugin that fails."""
+    try:
+        method = getattr(plugin.instance, name, None)
+    except (Exception, *ENDINGS) as error:
+        return failure_of(error)
     if not callable(method):
-        return Failure(FailureKind.UNKNOWN_METHOD, f"{type(plugin.instance).__name__} has no method {plugin.stage}")
+        return Failure(FailureKind.UNKNOWN_METHOD, f"{type(plugin.instance).__name__} has no method {name}")
     return cast("Method", method)
 
 
@@ -38,7 +48,7 @@ def call_now(call: Call) -> Result:
         response = method(call.request)
         if iscoroutine(response):
             response = _finish(cast("Coroutine[object, None, object]", response))
-    except Exception as error:  # A plugin's error is its own.
+    except (Exception, *ENDINGS) as error:  # A plugin's error is its own.
         return failure_of(error)
     # Of which kind it really is, the pipeline checks.
     return cast("Result", response)
@@ -63,12 +73,12 @@ def construct(entry: InProcessPlugin) -> object:
     """Imports and constructs. ImportError (whatever went wrong), AttributeError (no such class), RuntimeError (its constructor failed)."""
     try:
         module = importlib.import_module(entry.module)
-    except (Exception, SystemExit) as error:
+    except (Exception, *ENDINGS) as error:
         raise ImportError(f"plugin {entry.plugin_id!r}: cannot import {entry.module}: {type(error).__name__}: {error}") from error
     factory = getattr(module, entry.class_name, None)
     if not callable(factory):
         raise AttributeError(f"plugin {entry.plugin_id!r}: module {entry.module} has no class {entry.class_name}")
     try:
         return factory(**entry.kwargs)
-    except (Exception, SystemExit) as error:
+    except (Exception, *ENDINGS) as error:
         raise RuntimeError(f"plugin {entry.plugin_id!r}: cannot construct {entry.class_name}: {type(error).__name__}: {error}") from error

@@ -11,7 +11,7 @@ from inspect import iscoroutine, iscoroutinefunction
 from typing import Protocol, TypeAlias, cast
 
 from controllers.planner.pipeline import PipelineOutcome, Run, TickTimeout, run
-from controllers.planner.plugins.inprocess import failure_of, method_of
+from controllers.planner.plugins.inprocess import attribute_of, failure_of, method_of
 from controllers.planner.plugins.records import Answer, Call, Context, Failure, FailureKind, Plugin, PredictResponse, StageResponse
 from controllers.planner.plugins.registry import Registry
 
@@ -52,9 +52,9 @@ class Caller:
         """Tells a plugin that it is about to be called."""
         if not plugin.in_process:
             return _unreachable(plugin) if self.remote is None else await self.remote.bootstrap(plugin)
-        method = getattr(plugin.instance, "bootstrap", None)
-        if not callable(method):
-            return Failure(FailureKind.UNKNOWN_METHOD, "bootstrap")
+        method = attribute_of(plugin, "bootstrap")
+        if isinstance(method, Failure):
+            return method
         answer = await self._bounded(plugin, cast("Callable[[], object]", method))
         return answer if isinstance(answer, Failure) else None
 
@@ -86,7 +86,7 @@ class Caller:
         try:
             response = function() if plugin.is_builtin or is_coroutine else await self._wait(plugin, _in_thread(function))
             if iscoroutine(response):
-                response = await self._wait(plugin, asyncio.ensure_future(cast("Coroutine[object, None, object]", response)))
+                response = await self._wait(plugin, asyncio.ensure_future(_staying(cast("Coroutine[object, None, object]", response))))
         except Exception as error:  # A plugin's error is its own.
             return failure_of(error)
         return response
@@ -160,6 +160,14 @@ async def _answers(caller: Caller, calls: Sequence[Call]) -> list[Answer]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(caller.call(call)) for call in calls]
     return [task.result() for task in tasks]
+
+
+async def _staying(coroutine: Coroutine[object, None, object]) -> object:
+    """What a plugin may not do is end the event loop."""
+    try:
+        return await coroutine
+    except SystemExit as error:
+        return failure_of(error)
 
 
 def _unreachable(plugin: Plugin) -> Failure:

@@ -9,6 +9,7 @@ from controllers.planner.budget import bounds_for_total
 from controllers.planner.merge import Kind, Target
 from controllers.planner.pipeline import Verdict
 from controllers.planner.plugins.records import STAGES, Answer, Call, Failure, Metric, PredictResponse, StageResponse
+from controllers.planner.plugins.sanity import checked
 from controllers.planner.project import PowerReason
 from controllers.planner.replay.case import Case
 from controllers.planner.replay.rules import counted, load_rules, number, throughput_rules
@@ -102,6 +103,8 @@ def _forecast(played: Played) -> Iterator[str]:
         if call.plugin.stage != "predict":
             continue
         result, who = answer.result, call.plugin.plugin_id
+        if not isinstance(result, Failure):
+            result = checked("predict", result)
         if isinstance(result, Failure):
             yield f"{who}: failed, {result.kind.value}: {result.message}"
         elif isinstance(result, PredictResponse):
@@ -134,7 +137,7 @@ def _plugins(replay: Replay, played: Played) -> Iterator[str]:
 
 
 def _answer(call: Call, answer: Answer) -> str:
-    result = answer.result
+    result = answer.result if isinstance(answer.result, Failure) else checked(call.plugin.stage, answer.result)
     if isinstance(result, Failure):
         return f"failed, {result.kind.value}: {result.message}"
     if not isinstance(result, StageResponse) or result.kind is None:
