@@ -91,7 +91,10 @@ def seeds(options: argparse.Namespace, setup: Setup, kinds: Sequence[FaultKind],
             return FAILED
         if time.monotonic() - told > PROGRESS_S:
             told = time.monotonic()
-            print(f"{done} of {options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {told - started:.0f} s", flush=True)
+            progress = f"{done} of {options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {told - started:.0f} s"
+            print(
+                progress, file=sys.stderr, flush=True
+            )  # what is printed on standard output is a function of the seed, but for its last line
     print(f"{options.seeds} seeds, {virtual_s / 3600:.1f} simulated hours in {time.monotonic() - started:.1f} s: every promise was kept")
     return 0
 

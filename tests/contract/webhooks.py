@@ -65,9 +65,11 @@ async def hooks() -> AsyncGenerator[Hooks]:
     try:
         yield made
     finally:
-        # The goodbyes of TLS may take longer than the loop of the test lives.
-        for connection in list(runner.server.connections if runner.server is not None else ()):
-            if connection.transport is not None:
-                connection.transport.abort()
+        # The greetings and goodbyes of TLS may take longer than the loop of the test lives. A connection in the middle of its greeting
+        # is known to the loop only: a client may open one that it then does not need.
+        await site.stop()
+        for transport in list(asyncio.get_running_loop()._transports.values()):  # pyright: ignore[reportAttributeAccessIssue]
+            if (transport.get_extra_info("sockname") or (None, None))[1] == made.port:
+                transport.abort()
         await runner.cleanup()
         await asyncio.sleep(0.05)

@@ -97,10 +97,14 @@ def test_built_in_defaults():
 
 
 def test_a_large_document_is_read_fast() -> None:
-    body = b"data:\n" + b"".join(b" a%d: b\n" % i for i in range(100_000))
-    began = time.process_time()
-    assert len(load_yaml(body).value["data"]) == 100_000
-    assert time.process_time() - began < 4.0
+    def seconds(entries: int) -> float:
+        body = b"data:\n" + b"".join(b" a%d: b\n" % i for i in range(entries))
+        began = time.process_time()
+        assert len(load_yaml(body).value["data"]) == entries
+        return time.process_time() - began
+
+    # Ten times as much takes about ten times as long, on any machine: nothing is searched or copied for each entry.
+    assert seconds(100_000) < 30 * max(min(seconds(10_000) for _ in range(3)), 0.01)
 
 
 @pytest.mark.parametrize("body", [b"a: [" * 100_000, b"- " * 1_000_000 + b"a", b"a: &a [*a]"], ids=["flow", "block", "endless"])
