@@ -149,6 +149,7 @@ async def test_missing_right(restored: Scene, system: System, deliberate: Delibe
 @pytest.mark.parametrize("component", COMPONENTS)
 async def test_unreachable_api_server(restored: Scene, system: System, component: str) -> None:
     """The leader's packets are lost: it says so and gives up the lease, the other one leads; when they arrive again, it follows."""
+    await system.forget_restarts(component)
     leader, uids = await system.leader(component), {pod.name: pod.uid for pod in await system.every_pod()}
     address = leader.object["status"]["podIP"]
     # Behind the service's address: what leaves the pod for the API server has its real port by then.
