@@ -9,11 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from api.fielderrors import printable
 from controllers.planner.config.strict import late_errors
 from controllers.planner.replay.case import Case, parse_case
 from controllers.planner.replay.compare import DECISION, differences
 from controllers.planner.replay.decode import CaseError, read_object
-from controllers.planner.replay.explain import explained, printable
+from controllers.planner.replay.explain import explained
 from controllers.planner.replay.run import Played, TraceError, play, record_of, to_json
 from controllers.planner.replay.vectors import Outcome, check_vector
 

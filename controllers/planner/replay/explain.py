@@ -5,6 +5,7 @@ The text follows from the tick alone, so the same files always give the same tex
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from api.fielderrors import printable
 from controllers.planner.budget import bounds_for_total
 from controllers.planner.merge import Kind, Target
 from controllers.planner.pipeline import Verdict
@@ -16,7 +17,7 @@ from controllers.planner.replay.rules import counted, load_rules, number, throug
 from controllers.planner.replay.run import Played, Replay, play_on
 from controllers.planner.types import Role, ScheduledTick, TickInput
 
-__all__ = ("explain_tick", "explained", "printable")
+__all__ = ("explain_tick", "explained")
 
 
 def explained(case: Case, lines: Iterable[str | bytes], wanted: int) -> Iterator[str]:
@@ -46,11 +47,6 @@ def explain_tick(replay: Replay, played: Played) -> str:
         if body:
             text.extend([title, *(f"  {line}" for line in body)] if title else body)
     return "\n".join(text)
-
-
-def printable(text: str) -> str:
-    """A line with texts of others: what is no printable character, such as those that steer a terminal, stands there as its code."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _head(replay: Replay, played: Played) -> Iterator[str]:
