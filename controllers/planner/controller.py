@@ -67,7 +67,5 @@ class LiveEngine:
         engine = self.engine
         opened = engine.open(tick, given, self._clock())
         limit_s = engine.config.scheduling.tick_max_duration_seconds
-        outcome = await run_async(
-            opened.context, engine.registry, tick.at_monotonic_s, opened.baseline, caller=self._caller, tick_max_duration_s=limit_s
-        )
+        outcome = await run_async(opened.context, engine.registry, tick.at_monotonic_s, caller=self._caller, tick_max_duration_s=limit_s)
         return engine.close(opened, outcome)

@@ -1,17 +1,17 @@
 """One tick of Planner from what was read to what is to be written. Source: planner.md §4.
 
 The logic waits for nothing: `open` and `close` stand before and after the pipeline, which `tick` runs for plugins of this process,
-`live.LiveEngine` for all.
+`controller.LiveEngine` for all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from controllers.planner.config.model import PlannerConfig
 from controllers.planner.fpm import Fpm
 from controllers.planner.models import bootstrap, describe, feed
-from controllers.planner.pipeline import PipelineOutcome, Verdict, baseline_of, run_sync
+from controllers.planner.pipeline import PipelineOutcome, Verdict, run_sync
 from controllers.planner.plugins.builtin import LOAD_PREDICT, PREDICT_PENDING, THROUGHPUT_PROPOSE, FitElsewhere, register_builtins
 from controllers.planner.plugins.records import Answer, Call, Context, Observations
 from controllers.planner.plugins.registry import Registry
@@ -34,11 +34,10 @@ __all__ = ("Opened", "PlannerEngine", "TickResult")
 
 
 class Opened(NamedTuple):
-    """A tick that has begun: what plugins see, and replicas where nobody sets them."""
+    """A tick that has begun, and what plugins see of it."""
 
     tick: ScheduledTick
     context: Context
-    baseline: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,8 @@ class PlannerEngine:
     def tick(self, tick: ScheduledTick, given: TickInput, monotonic_s: float, heard: list[tuple[Call, Answer]] | None = None) -> TickResult:
         """A whole tick, for plugins of this process that do not wait. heard: takes what plugins were asked and answered."""
         opened = self.open(tick, given, monotonic_s)
-        at_s, baseline = tick.at_monotonic_s, opened.baseline
-        return self.close(opened, run_sync(opened.context, self.registry, at_s, baseline, clock_s=monotonic_s, heard=heard))
+        outcome = run_sync(opened.context, self.registry, tick.at_monotonic_s, clock_s=monotonic_s, heard=heard)
+        return self.close(opened, outcome)
 
     def open(self, tick: ScheduledTick, given: TickInput, monotonic_s: float) -> Opened:
         """Takes in what was read. Models learn before intervals are counted, and whether or not load scaling is on."""
@@ -114,7 +113,7 @@ class PlannerEngine:
         self._ticks.ran(tick, given.now_s, monotonic_s)
         observations = Observations(given.traffic, _unless_empty(fpm), given.worker_counts)
         context = Context(f"tick-{given.now_s}", f"d-{given.now_s}", observations)
-        return Opened(tick, context, baseline_of(given.worker_counts))
+        return Opened(tick, context)
 
     def close(self, opened: Opened, outcome: PipelineOutcome) -> TickResult:
         """Makes a decision of what plugins agreed on, and plans the next tick."""

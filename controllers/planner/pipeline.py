@@ -111,21 +111,12 @@ def baseline_of(counts: WorkerCounts | None) -> dict[str, int]:
     return {role: count for role, count in ready.items() if count is not None}
 
 
-def run(
-    context: Context,
-    registry: Registry,
-    now_s: float,
-    baseline: Mapping[str, int] | None = None,
-    *,
-    clock_s: float | None = None,
-) -> Run:
+def run(context: Context, registry: Registry, now_s: float, *, clock_s: float | None = None) -> Run:
     """Both times are seconds of the monotonic clock. State of plugins in `registry` moves on with every answer, also if the run is cut.
 
     now_s: for when the tick was planned; intervals count from it. clock_s: when it runs, for breakers; else the same.
-    baseline: as `baseline_of` the context's workers, unless given.
     """
-    if baseline is None:
-        baseline = baseline_of(None if context.observations is None else context.observations.workers)
+    baseline = baseline_of(None if context.observations is None else context.observations.workers)
     tick = _Tick(registry, now_s, now_s if clock_s is None else clock_s, context)
     try:
         return (yield from _stages(tick, baseline))
@@ -139,7 +130,6 @@ def run_sync(
     context: Context,
     registry: Registry,
     now_s: float,
-    baseline: Mapping[str, int] | None = None,
     *,
     clock_s: float | None = None,
     heard: list[tuple[Call, Answer]] | None = None,
@@ -149,7 +139,7 @@ def run_sync(
     heard: takes every call and its answer, in order.
     """
     at_s = now_s if clock_s is None else clock_s
-    steps = run(context, registry, now_s, baseline, clock_s=at_s)
+    steps = run(context, registry, now_s, clock_s=at_s)
     try:
         calls = next(steps)
         while True:

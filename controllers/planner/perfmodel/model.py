@@ -164,10 +164,8 @@ class PerformanceModel:
         share, following = uncached_share(kv_hit_rate), self.avg_isl
         queries: list[RankQuery] = []
         for fpm in group.ranks:
-            queued, scheduled = fpm.queued_requests, fpm.scheduled_requests
-            requests, kv = scheduled.num_decode_requests, scheduled.sum_decode_kv_tokens
-            if include_queued_decode:
-                requests, kv = requests + queued.num_decode_requests, kv + queued.sum_decode_kv_tokens
+            queued = fpm.queued_requests
+            requests, kv = _decode_load(fpm, include_queued_decode)
             queries.append(
                 RankQuery(
                     queued_requests=_count(queued.num_prefill_requests * queue_scale + (1 if following > 0 else 0)),
@@ -194,9 +192,7 @@ class PerformanceModel:
         queries: list[RankQuery] = []
         for fpm in group.ranks:
             queued, scheduled = fpm.queued_requests, fpm.scheduled_requests
-            requests, kv = scheduled.num_decode_requests, scheduled.sum_decode_kv_tokens
-            if include_queued_decode:
-                requests, kv = requests + queued.num_decode_requests, kv + queued.sum_decode_kv_tokens
+            requests, kv = _decode_load(fpm, include_queued_decode)
             if include_queued_prefill:
                 requests, kv = requests + queued.num_prefill_requests, kv + queued.sum_prefill_tokens
             is_mixed = self.kind == "aggregated"
@@ -264,6 +260,14 @@ class PerformanceModel:
         if warnings:
             self._last_warning = warnings[-1]
         return warnings
+
+
+def _decode_load(fpm: Fpm, include_queued: bool) -> tuple[int, int]:
+    """Requests and KV tokens of the decode work that goes on, or with what waits."""
+    queued, scheduled = fpm.queued_requests, fpm.scheduled_requests
+    if not include_queued:
+        return scheduled.num_decode_requests, scheduled.sum_decode_kv_tokens
+    return scheduled.num_decode_requests + queued.num_decode_requests, scheduled.sum_decode_kv_tokens + queued.sum_decode_kv_tokens
 
 
 def _count(value: float) -> int:

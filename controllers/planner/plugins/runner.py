@@ -6,7 +6,7 @@ Built-in plugins are called directly, coroutines of user plugins as tasks, their
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from inspect import iscoroutine, iscoroutinefunction
 from typing import Protocol, TypeAlias, cast
 
@@ -118,13 +118,12 @@ async def run_async(
     context: Context,
     registry: Registry,
     now_s: float,
-    baseline: Mapping[str, int] | None = None,
     *,
     caller: Caller,
     tick_max_duration_s: float,
 ) -> PipelineOutcome:
     """As `pipeline.run`. A run that takes longer than `tick_max_duration_s` is cut; calls under way are cancelled."""
-    steps = run(context, registry, now_s, baseline, clock_s=caller.clock())
+    steps = run(context, registry, now_s, clock_s=caller.clock())
     try:
         async with asyncio.timeout(tick_max_duration_s):
             calls, outcome = _advance(lambda: next(steps))
