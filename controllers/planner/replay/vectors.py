@@ -24,7 +24,7 @@ from controllers.planner.replay.compare import differences
 from controllers.planner.replay.decode import CaseError, read_object
 from controllers.planner.types import RoleCapabilities
 
-__all__ = ("FUNCTIONS", "Check", "Outcome", "check_vector")
+__all__ = ("FUNCTIONS", "Check", "Outcome", "call_again", "check_vector")
 
 _OPTIMISED = ("arima", "prophet")
 _OPTIMISED_RTOL = 1e-4
@@ -66,7 +66,7 @@ def check_vector(text: str | bytes, rtol: float) -> Check:
     if name not in FUNCTIONS:
         return Check(name, Outcome.UNKNOWN, "no such function here")
     try:
-        actual = _call(name, vector["in"], vector["out"])
+        actual = call_again(name, vector["in"], vector["out"])
     except Skip as reason:
         return Check(name, Outcome.SKIPPED, str(reason))
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
@@ -254,8 +254,8 @@ _FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
 }
 
 
-def _call(name: str, given: Any, recorded: Any) -> object:
-    """Of two functions the recording says more than what was given."""
+def call_again(name: str, given: Any, recorded: Any) -> object:
+    """What the function of this name makes of `given`. Of two functions the recording says more than what was given."""
     if name == "find_engine_capacity_rps":
         return _capacity(given, recorded)
     if name == "regression_options":
