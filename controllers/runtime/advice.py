@@ -37,6 +37,11 @@ class MissingRight(NamedTuple):
         return f"ServiceAccount {account.replace(':', '/', 1)}" if not prefix and account else f"User {self.user}"
 
     @property
+    def is_read(self) -> bool:
+        """Whether a cache needs it: whoever reads tells of it."""
+        return self.verb in _READ
+
+    @property
     def what(self) -> str:
         """The resource with its group, as kubectl takes it."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
@@ -79,7 +84,7 @@ def _rights(rights: Iterable[MissingRight]) -> list[str]:
     out: list[str] = []
     unread: dict[str, list[MissingRight]] = {}
     for right in sorted(set(rights)):
-        if right.verb in ("list", "watch"):
+        if right.is_read:
             unread.setdefault(right.who, []).append(right)
         else:
             out.append(str(right))

@@ -84,7 +84,7 @@ class Troubles:
     def refused(self, error: ApiError) -> None:
         """A request was refused. What RBAC refuses to write is logged; what it refuses to read is told by whoever reads."""
         right = missing_right(error)
-        if right is None or right.verb in ("list", "watch"):
+        if right is None or right.is_read:
             return
         right, now = right._replace(namespace=""), self._clock.monotonic()
         rhythm = self._rights.get(right)
