@@ -20,6 +20,7 @@ from e2e.processes import Grovekeeper
 from hack.codegen.crd import FOLDER
 from hack.kube import ControlPlane, Lifetime, NodeSpec, cordon, create_nodes, find_prepared, uniform_nodes
 from hack.kube.cache import silent
+from tests.patience import allow
 from tests.programs import needed
 
 TIMEOUT_S = 120
@@ -34,11 +35,8 @@ class Kubectl(Protocol):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests here wait for real controllers: they get more time than unit tests, unless they say how much."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here) and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+    """Tests here wait for real controllers."""
+    allow(items, Path(__file__).parent, TIMEOUT_S)
 
 
 @pytest.fixture(scope="session")

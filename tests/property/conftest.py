@@ -1,14 +1,13 @@
-"""Tests over generated inputs compute for long on a busy machine: they get more time, unless they say how much."""
+"""Tests over generated inputs compute for long on a busy machine."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.patience import allow
+
 TIMEOUT_S = 120
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here) and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+    allow(items, Path(__file__).parent, TIMEOUT_S)
