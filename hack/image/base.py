@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hack.image.docker import Docker, ImageError, Report, run_lines
 
-__all__ = ("KEYRING", "Mirrors", "Recipe", "find_mirrors", "make_base")
+__all__ = ("KEYRING", "Mirrors", "Recipe", "apt_sources", "find_mirrors", "make_base")
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 """The keys that Debian's archive is signed with, where the package debian-archive-keyring is installed."""
@@ -53,6 +53,11 @@ class Recipe:
         return "grovekeeper-base:" + hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
+def apt_sources() -> list[Path]:
+    """Files that say where this machine's apt finds packages."""
+    return sorted([*SOURCES.glob("sources.list"), *SOURCES.glob("sources.list.d/*.list"), *SOURCES.glob("sources.list.d/*.sources")])
+
+
 def find_mirrors(suite: str, files: Iterable[Path]) -> Mirrors:
     """The mirrors this machine's apt uses for the suite, else Debian's own. `files`: sources in either format."""
     found: dict[str, str] = {}
@@ -83,8 +88,7 @@ def make_base(docker: Docker, report: Report, *, fresh: bool) -> str:
         report(f"base: {recipe.tag} is there")
         return recipe.tag
     _require_tools(report)
-    files = sorted([*SOURCES.glob("sources.list"), *SOURCES.glob("sources.list.d/*.list"), *SOURCES.glob("sources.list.d/*.sources")])
-    mirrors = find_mirrors(recipe.suite, files)
+    mirrors = find_mirrors(recipe.suite, apt_sources())
     report(f"base: making {recipe.tag} of Debian {recipe.suite}; about a minute")
     with tempfile.TemporaryDirectory(prefix="grovekeeper-base-") as scratch:
         root = Path(scratch) / "root"

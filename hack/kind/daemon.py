@@ -10,6 +10,7 @@ from hack.kind.docker import answers, docker
 from hack.kind.failures import MachineUnfit
 from hack.kind.host import withheld_here
 from hack.kube.binaries import BinariesMissing, Report, cache_folder, run_lines
+from hack.kube.cache import silent
 from hack.kube.process import Lifetime, Process
 
 __all__ = ("answers", "ensure", "install", "obstacle", "stop_own")
@@ -61,8 +62,8 @@ def install(needed: dict[str, str], report: Report) -> None:
     report(f"installing {', '.join(packages)}")
     quiet = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
     try:
-        run_lines([*quiet, "update"], lambda _: None)
-        run_lines([*quiet, "install", "-y", "--no-install-recommends", *packages], lambda _: None)
+        run_lines([*quiet, "update"], silent)
+        run_lines([*quiet, "install", "-y", "--no-install-recommends", *packages], silent)
     except BinariesMissing as error:
         raise MachineUnfit(f"cannot install {', '.join(packages)}: {error}") from error
 

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from hack.image.base import find_mirrors
+from hack.image.base import apt_sources, find_mirrors
 from hack.kind import daemon
 from hack.kind.docker import docker
 from hack.kind.failures import KindFailed, MachineUnfit
 from hack.kube.binaries import KUBE_VERSION, Report, cache_folder, find_binaries, find_kube, find_program, run_lines
+from hack.kube.cache import silent
 from hack.kube.programs import KIND_MODULE, NODE_PROGRAMS, PROGRAMS, go_module
 
 __all__ = ("RECIPE_LABEL", "build", "image_sources", "recipe_digest", "sandbox_image")
@@ -78,11 +79,11 @@ def build(tag: str, report: Report) -> str:
         work = Path(name)
         programs = _stage(work / "programs", report)
         clock.mark("programs")
-        debs = cache_folder("debs")
+        mirror, debs = find_mirrors("bookworm", apt_sources()).main, cache_folder("debs")
         debs.mkdir(parents=True, exist_ok=True)
         # In a mount namespace of its own: what debootstrap mounts is gone with it, however it ends.
         argv = ["unshare", "--mount", "--propagation", "private", "bash", str(SCRIPT)]
-        run_lines([*argv, str(work / "root"), str(files), str(programs), _mirror(), str(debs)], lambda _: None)
+        run_lines([*argv, str(work / "root"), str(files), str(programs), mirror, str(debs)], silent)
         (work / "root/kind/version").write_text(f"v{KUBE_VERSION}\n")
         clock.mark("Debian")
         _import(work / "root", BASE, [ENTRYPOINT, PATH, "ENV container=docker"])
@@ -122,12 +123,6 @@ def _stage(folder: Path, report: Report) -> Path:
     return folder
 
 
-def _mirror() -> str:
-    apt = Path("/etc/apt")
-    sources = sorted([*apt.glob("sources.list"), *apt.glob("sources.list.d/*.list"), *apt.glob("sources.list.d/*.sources")])
-    return find_mirrors("bookworm", sources).main
-
-
 def _expected(programs: Path, containerd_configuration: str) -> list[str]:
     argv = ["kubeadm", "config", "images", "list", "--kubernetes-version", f"v{KUBE_VERSION}"]
     listed = subprocess.run(argv, executable=programs / "kube", capture_output=True, text=True, check=True).stdout.split()
@@ -138,7 +133,7 @@ def _import(folder: Path, tag: str, changes: list[str]) -> None:
     """A folder becomes an image of one layer."""
     options = [option for change in changes for option in ("--change", change)]
     archive = folder.with_suffix(".tar")
-    run_lines(["tar", "-C", str(folder), "--numeric-owner", "-cf", str(archive), "."], lambda _: None)
+    run_lines(["tar", "-C", str(folder), "--numeric-owner", "-cf", str(archive), "."], silent)
     docker("import", *options, str(archive), tag)
     archive.unlink()
 

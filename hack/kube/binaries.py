@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hack.kube.cache import BinariesMissing, NothingPrepared, Report, archive, cache_folder, locked, run_lines, scratch, unpack
-from hack.kube.programs import find_program
+from hack.kube.programs import KUBE_VERSION, find_program
 
 __all__ = (
     "COMPONENTS",
@@ -27,7 +27,6 @@ __all__ = (
     "run_lines",
 )
 
-KUBE_VERSION = "1.36.3"
 KUBE_PARTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 HERE = Path(__file__).resolve().parent

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from hack.kube.binaries import KUBE_VERSION, BinariesMissing, NothingPrepared, Report, cache_folder, find_prepared, locked, run_lines
+from hack.kube.cache import silent
 
 __all__ = ("KUBECTL_VERSIONS", "find_kubectl")
 
@@ -51,7 +52,7 @@ def _build(version: str, program: Path, report: Report) -> None:
         (work / "go.mod").write_text(f"module kubectl\ngo 1.26.0\nrequire k8s.io/kubectl v0.{minor}.{patch}\n")
         flags = f"-s -w -X {VERSION_PACKAGE}.gitVersion=v{version} -X {VERSION_PACKAGE}.gitMajor=1 -X {VERSION_PACKAGE}.gitMinor={minor}"
         go = ["env", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "go"]
-        run_lines([*go, "-C", name, "mod", "tidy", "-e"], lambda _: None)
+        run_lines([*go, "-C", name, "mod", "tidy", "-e"], silent)
         run_lines([*go, "-C", name, "build", "-trimpath", "-ldflags", flags, "-o", "kubectl", "."], report)
         program.parent.mkdir(parents=True, exist_ok=True)
         # Renamed into place, so that an interrupted attempt is never used.

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from hack.kube.cache import BinariesMissing, NothingPrepared, Report, archive, cache_folder, locked, run_lines, scratch, silent, unpack
 
-__all__ = ("KIND_MODULE", "NAMES", "NODE_PROGRAMS", "PROGRAMS", "find_program", "go_module", "parse_version")
+__all__ = ("KIND_MODULE", "KUBE_VERSION", "NAMES", "NODE_PROGRAMS", "PROGRAMS", "find_program", "go_module", "parse_version")
 
 Version = tuple[int, ...]
+
+KUBE_VERSION = "1.36.3"
 
 CONTAINERD = ("github.com/containerd/containerd/v2", "v2.2.9", "no_aufs no_zfs no_btrfs no_devmapper")
 CNI = ("github.com/containernetworking/plugins", "v1.9.1", "")
@@ -48,7 +50,7 @@ PROGRAMS = {
     "kind": Program("sigs.k8s.io/kind", "sigs.k8s.io/kind", "v0.33.0"),
 }
 PAUSE = "pause"
-PAUSE_MODULE = "k8s.io/kubernetes@v1.36.3"
+PAUSE_MODULE = f"k8s.io/kubernetes@v{KUBE_VERSION}"
 """The program `pause` is one C file in this module."""
 NAMES = (*PROGRAMS, PAUSE)
 NODE_PROGRAMS = (*(name for name in PROGRAMS if name not in {"helm", "kind"}), PAUSE)
@@ -151,7 +153,7 @@ def _build(name: str, out: Path, report: Report) -> None:
     with tempfile.TemporaryDirectory() as work:
         (Path(work) / "go.mod").write_text("module build\ngo 1.26.0\n")
         go = ["env", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "go"]
-        run_lines([*go, "-C", work, "get", "-tool", f"{program.package}@{program.version}"], lambda _: None)
+        run_lines([*go, "-C", work, "get", "-tool", f"{program.package}@{program.version}"], silent)
         run_lines(
             [*go, "-C", work, "build", "-tags", program.tags, "-trimpath", "-ldflags", "-s -w", "-o", str(out), program.package], report
         )
