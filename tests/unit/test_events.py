@@ -47,6 +47,30 @@ async def test_equal_events_are_counted_while_they_wait_and_patched_later() -> N
     assert patch.body == {"count": 4, "lastTimestamp": "2026-01-01T00:17:40Z"}
 
 
+async def test_a_flush_waits_for_what_is_being_written() -> None:
+    """A leader flushes before it closes its fence: nothing that it sent may arrive afterwards."""
+    answered = anyio.Event()
+
+    async def answer(call: Call) -> Any:
+        await answered.wait()
+        return {}
+
+    transport = FakeTransport(answer)
+    events = recorder(transport, HandClock())
+    events.emit(ref_of(), "R", "m")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(events.run)
+        await anyio.wait_all_tasks_blocked()
+        assert transport.running == 1
+        with anyio.move_on_after(0.01) as waiting:
+            await events.flush()
+        assert waiting.cancelled_caught
+        answered.set()
+        await events.flush()
+        assert transport.running == 0
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("change", [{"reason": "S"}, {"message": "n"}, {"ref": ref_of(uid="v")}], ids=str)
 async def test_events_that_differ_are_two(change: dict[str, Any]) -> None:
     transport = FakeTransport()
