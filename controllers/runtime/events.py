@@ -78,6 +78,7 @@ class EventRecorder:
         self._waiting: OrderedDict[_What, _Waiting] = OrderedDict()
         self._written: OrderedDict[_What, _Written] = OrderedDict()
         self._news = anyio.Event()
+        self._writing = anyio.Lock()
 
     def emit(self, ref: Ref, reason: str, message: str, type: Literal["Normal", "Warning"] = "Normal") -> None:
         """Queues one occurrence of an event on `ref`."""
@@ -99,17 +100,18 @@ class EventRecorder:
             await self._news.wait()
 
     async def flush(self) -> None:
-        """Writes what is queued now, at the pace of the bucket."""
-        while self._waiting:
-            delay_s = self._bucket.reserve(self._clock.monotonic())
-            if delay_s > 0:
-                await anyio.sleep(delay_s)
-            what, waiting = self._waiting.popitem(last=False)
-            try:
-                await self._write(what, waiting)
-            except (ApiError, TransportError, NotLeader) as error:
-                self._dropped(type(error).__name__)
-                _LOG.debug("event not written", extra={"object": str(what.ref), "reason": what.reason, "error": str(error)})
+        """Writes what is queued now, at the pace of the bucket. Nothing is being written when it returns, by `run` neither."""
+        async with self._writing:
+            while self._waiting:
+                delay_s = self._bucket.reserve(self._clock.monotonic())
+                if delay_s > 0:
+                    await anyio.sleep(delay_s)
+                what, waiting = self._waiting.popitem(last=False)
+                try:
+                    await self._write(what, waiting)
+                except (ApiError, TransportError, NotLeader) as error:
+                    self._dropped(type(error).__name__)
+                    _LOG.debug("event not written", extra={"object": str(what.ref), "reason": what.reason, "error": str(error)})
 
     async def _write(self, what: _What, waiting: _Waiting) -> None:
         written = self._written.get(what)
