@@ -20,7 +20,7 @@ from controllers.runtime.clock import SystemClock
 from controllers.runtime.credentials import load_credentials
 from controllers.runtime.identity import CredentialsError
 from controllers.runtime.leader import identity
-from controllers.runtime.manager import Listen
+from controllers.runtime.manager import EXIT_LOST, Listen
 from controllers.runtime.observability import configure_logging
 
 __all__ = ("INVALID", "add_options", "fail", "lease_of", "listen_on", "run_process")
@@ -49,7 +49,8 @@ def add_options(parser: argparse.ArgumentParser, bind: str, lease: str) -> None:
 
 
 def run_process(options: argparse.Namespace, component: str, build: Callable[[Runtime], None]) -> int:
-    """Runs until stopped. Exit codes: 0 stopped in order, 1 crashed, 3 lost the lease, 4 invalid configuration, 5 no credentials."""
+    """Runs until stopped. Exit codes: 0 stopped in order, 1 crashed, 3 lost the lease while stopping, 4 invalid configuration, 5 no
+    credentials."""
     try:
         config = with_environment(load_configuration(options.config), os.environ)
         listen = listen_on(options.bind)
@@ -88,13 +89,22 @@ def listen_on(text: str) -> Listen:
 async def _run(
     options: argparse.Namespace, component: str, build: Callable[[Runtime], None], config: OperatorConfiguration, listen: Listen
 ) -> tuple[int, str]:
-    """Exit code, and why if not in order."""
+    """Exit code, and why if not in order.
+
+    Who loses the lease competes again with everything made anew, so that nothing of the old term survives. Ending instead would leave the
+    return to whoever starts processes, and a kubelet waits longer each time.
+    """
     credentials, rng = load_credentials(options.kubeconfig, options.context), random.Random()  # noqa: S311 - jitter and ids, no secrets
     world = World(credentials, SystemClock(), rng, listen=listen, signals=(signal.SIGTERM, signal.SIGINT))
-    candidacy = Candidacy(lease_of(options, config, credentials.namespace), identity(rng)) if options.leader_elect else None
-    async with runtime(component, config, world, candidacy) as process:
-        build(process)
-        return await process.manager.run(), process.manager.reason
+    lease = lease_of(options, config, credentials.namespace)
+    while True:
+        candidacy = Candidacy(lease, identity(rng)) if options.leader_elect else None
+        async with runtime(component, config, world, candidacy) as process:
+            build(process)
+            code = await process.manager.run()
+        if code != EXIT_LOST or process.manager.is_stopping:
+            return code, process.manager.reason
+        _LOG.warning("beginning anew")
 
 
 def lease_of(options: argparse.Namespace, config: OperatorConfiguration, namespace: str) -> Key:

@@ -251,7 +251,12 @@ def remove(cluster: InCluster, *names: str) -> None:
     chosen = names or tuple(crd_name(model) for model in MODELS)
     for name in chosen:
         cluster.client.raw("DELETE", f"{PATH}/{name}")
-    eventually(lambda: all(cluster.client.raw("GET", f"{PATH}/{n}")[0] == 404 for n in chosen), "definitions stay", 60.0)
+
+    def left() -> dict[str, str]:
+        answers = {name: cluster.client.raw("GET", f"{PATH}/{name}") for name in chosen}
+        return {name: body.decode() for name, (status, body) in answers.items() if status != 404}
+
+    eventually(lambda: not left(), lambda: f"definitions stay: {left()}", 60.0)
 
 
 def owned(cluster: InCluster, kind: str, name: str) -> list[dict[str, Any]]:

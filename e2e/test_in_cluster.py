@@ -97,7 +97,7 @@ def workload(cluster: InCluster) -> Iterator[str]:
     if not objects():
         return
     with cluster.replica("controllers"):
-        eventually(lambda: not objects(), lambda: f"left: {[o['metadata']['name'] for o in objects()]}")
+        eventually(lambda: not objects(), lambda: f"left: {[o['metadata']['name'] for o in objects()]}", 60.0)
 
 
 # installation
@@ -303,7 +303,6 @@ def test_a_token_that_is_refused_and_then_a_good_one(cluster: InCluster, compone
 
 @BOTH
 def test_an_api_server_that_comes_later_goes_and_returns(cluster: InCluster, component: str) -> None:
-    """Without a lease: whoever leads ends when the API server is away for longer than a renewal may take, and begins anew."""
     plane, identity = cluster.plane, cluster.identity(component)
     cluster.client.close()
     plane.stop_apiserver()
@@ -320,6 +319,45 @@ def test_an_api_server_that_comes_later_goes_and_returns(cluster: InCluster, com
 
 
 # leadership
+
+
+@BOTH
+def test_who_loses_the_lease_competes_again(cluster: InCluster, component: str) -> None:
+    """The API server is away for longer than a lease may go without renewal, then the lease is given to somebody else by hand."""
+    plane = cluster.plane
+    with cluster.replica(component) as replica:
+        eventually(lambda: replica.logged("working") > 0, replica.daemon.tail)
+        pid = replica.daemon.pid
+        cluster.client.close()
+        plane.stop_apiserver()
+        try:
+            eventually(lambda: replica.logged("beginning anew") == 1, replica.daemon.tail, 20.0)
+            wait_unready(replica, f"API server {plane.server} cannot be reached: connection refused")
+        finally:
+            plane.start_apiserver()
+        eventually(lambda: replica.logged("leading") == 2, replica.daemon.tail, 40.0)
+        wait_ready(replica)
+        stolen = {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 2}}
+        cluster.client.request("PATCH", cluster.lease_path(component), stolen, "application/merge-patch+json")
+        eventually(lambda: replica.logged("leading") == 3, replica.daemon.tail, 40.0)
+        assert replica.daemon.pid == pid
+        assert replica.daemon.stop() < 5.0
+        assert cluster.holder(component) == ""
+
+
+@BOTH
+def test_a_stop_without_an_api_server_is_one(cluster: InCluster, component: str) -> None:
+    plane = cluster.plane
+    with cluster.replica(component) as replica:
+        eventually(lambda: replica.logged("working") > 0, replica.daemon.tail)
+        cluster.client.close()
+        plane.stop_apiserver()
+        try:
+            assert replica.daemon.stop() < 15.0
+            assert replica.logged("beginning anew") == 0
+        finally:
+            plane.start_apiserver()
+    cluster.free_lease(component)
 
 
 def first_write(cluster: InCluster, component: str, since: float) -> float | None:

@@ -3,7 +3,7 @@
 Informers run from the start, also in followers. Workers run only in a term, once the caches that their controller watches are synced, and
 then begin with every key of their root kind. On SIGTERM or SIGINT: no new keys, keys in work may finish within `drain_s`, then the lease is
 released, last of all.
-A process that lost its lease ends, so that nothing of the old term survives.
+A manager that lost the lease ends, so that nothing of the old term survives; the process may make another one.
 """
 
 import logging
@@ -204,6 +204,11 @@ class Manager:
     def stop(self) -> None:
         """Begins an orderly stop."""
         self._stop.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        """An orderly stop was asked for."""
+        return self._stop.is_set()
 
     @property
     def unsynced(self) -> list[str]:

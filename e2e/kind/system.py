@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -159,11 +159,6 @@ class System:
     async def lives(self) -> dict[str, tuple[str, int]]:
         """uid and number of restarts of every pod, by name."""
         return {pod.name: (pod.uid, restarts(pod)) for pod in await self.every_pod()}
-
-    async def ended_with(self, names: Iterable[str]) -> set[int]:
-        """Exit codes of the previous lives of these pods' containers."""
-        chosen = [pod for pod in await self.every_pod() if pod.name in set(names)]
-        return {s["lastState"]["terminated"]["exitCode"] for pod in chosen for s in pod.object["status"]["containerStatuses"]}
 
     async def records(self, pod: Pod, *, previous: bool = False) -> list[dict[str, Any]]:
         """Lines of a pod's log; what is no JSON comes as {"text": line}."""

@@ -27,14 +27,7 @@ async def test_restart(running: Scene, system: System, measured: Callable[[str],
     await running.scale("pcsg/chat-0-prefill", 3)
     await running.ready(CHAT_PODS + 2, "three prefill engines", 90.0)
     measured(f"API server restarted in {away_s:.1f} s; {time.monotonic() - began:.1f} s until a scale-up was ready")
-    after = await system.lives()
-    assert {name: uid for name, (uid, _) in after.items()} == {name: uid for name, (uid, _) in before.items()}
-    # A leader that could not renew its lease in time ends, as it should, and its container is started again: once, and only leaders.
-    more = {name: n - before[name][1] for name, (_, n) in after.items() if n != before[name][1]}
-    assert len(more) <= 2, more
-    assert set(more.values()) <= {1}, more
-    assert await system.ended_with(more) <= {3}
-    measured(f"containers restarted because the lease could not be renewed: {len(more)}")
+    assert await system.lives() == before, "a leader that could not renew its lease in time competes again in the same container"
     await running.scale("pcsg/chat-0-prefill", 2)
     await running.ready(CHAT_PODS, "as before")
     assert await running.uids() == engines
