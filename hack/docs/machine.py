@@ -15,7 +15,7 @@ from hack.kube.programs import find_program
 
 __all__ = ("reader",)
 
-HIDDEN = ("KUBECONFIG", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONHASHSEED")
+HIDDEN = ("KUBECONFIG", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "ARGS", "SEEDS", "PYTHONHASHSEED")
 """What the program that runs the pages may have in its environment, and a new terminal has not."""
 KIND_KUBECONFIG = ROOT / ".grovekeeper/kind/kubeconfig"
 
