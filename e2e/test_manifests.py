@@ -51,9 +51,8 @@ def system(control_plane: ControlPlane, crds: None) -> Iterator[str]:
         client.raw("POST", definitions, SERVICE_MONITORS)
     yield NAMESPACE
     run("delete", "-k", str(BASE), "--ignore-not-found", "--wait=false")
-    with control_plane.client() as client:
-        for path in (*(f"/api/v1/namespaces/{name}" for name in NAMESPACES), f"{definitions}/{SERVICE_MONITORS['metadata']['name']}"):
-            client.raw("DELETE", path)
+    run("delete", "namespace", *NAMESPACES)
+    run("delete", "crd", SERVICE_MONITORS["metadata"]["name"])
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,7 @@ def accounts(control_plane: ControlPlane) -> Iterator[None]:
     run("apply", "-n", NAMESPACE, *files)
     yield
     run("delete", "-n", NAMESPACE, *files)
-    with control_plane.client() as client:
-        client.raw("DELETE", f"/api/v1/namespaces/{NAMESPACE}")
+    run("delete", "namespace", NAMESPACE)
 
 
 def daemon(component: str, kubectl: Kubectl, control_plane: ControlPlane, folder: Path) -> Daemon:
