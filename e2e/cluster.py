@@ -21,6 +21,7 @@ __all__ = ("KINDS", "Pod", "Pool", "Scene", "eventually", "stays")
 POLL_S = 0.1
 WAIT_S = 30.0
 SETTLE_S = 0.7
+CORDONED = "node.kubernetes.io/unschedulable"
 CORE = {kind: Kind("", "v1", kind, plural) for kind, plural in (("Pod", "pods"), ("Service", "services"), ("Event", "events"))}
 KINDS = {model.KIND.kind: model.KIND for model in (PodCliqueSet, PodClique, PodCliqueScalingGroup, PodGang)} | CORE
 
@@ -118,7 +119,17 @@ class Pool:
                 uncordon(self.plane.kubeconfig, self.names[self._open : count])
             else:
                 cordon(self.plane.kubeconfig, self.names[count : self._open])
+            # Until this taint has followed, node by node and in any order, a node does not take pods.
+            closed = set(self.names[count:])
+            eventually(lambda: self._tainted() == closed, lambda: f"tainted are {sorted(self._tainted())}, not {sorted(closed)}")
         self._open = count
+
+    def _tainted(self) -> set[str]:
+        """Nodes of the pool that kube-controller-manager has marked as cordoned."""
+        with self.plane.client() as client:
+            nodes = client.request("GET", "/api/v1/nodes")["items"]
+        tainted = {n["metadata"]["name"] for n in nodes if any(t["key"] == CORDONED for t in n["spec"].get("taints", ()))}
+        return tainted & set(self.names)
 
     def uncordon(self, more: int) -> None:
         """Open that many further nodes."""
