@@ -249,12 +249,16 @@ def grovekeeper(cluster: InCluster, *arguments: str) -> tuple[int, str]:
 def remove(cluster: InCluster, *names: str) -> None:
     """Deletes definitions, all without names, and waits until they are gone."""
     chosen = names or tuple(crd_name(model) for model in MODELS)
+    # kube-apiserver cannot remove one whose cache never came up: "could not list instances: storage is (re)initializing", for ever.
+    for path in {model.KIND.path() for model in MODELS}:
+        eventually(lambda path=path: cluster.client.raw("GET", f"{path}?resourceVersion=0")[0] in (200, 404), f"{path} is not served")
     for name in chosen:
         cluster.client.raw("DELETE", f"{PATH}/{name}")
 
-    def left() -> dict[str, str]:
+    def left() -> dict[str, Any]:
+        """Conditions of those that are still there."""
         answers = {name: cluster.client.raw("GET", f"{PATH}/{name}") for name in chosen}
-        return {name: body.decode() for name, (status, body) in answers.items() if status != 404}
+        return {name: json.loads(body)["status"]["conditions"] for name, (status, body) in answers.items() if status != 404}
 
     eventually(lambda: not left(), lambda: f"definitions stay: {left()}", 60.0)
 
