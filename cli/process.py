@@ -49,8 +49,10 @@ def add_options(parser: argparse.ArgumentParser, bind: str, lease: str) -> None:
 
 
 def run_process(options: argparse.Namespace, component: str, build: Callable[[Runtime], None]) -> int:
-    """Runs until stopped. Exit codes: 0 stopped in order, 1 crashed, 3 lost the lease while stopping, 4 invalid configuration, 5 no
-    credentials."""
+    """Runs until stopped.
+
+    Exit codes: 0 stopped in order, 1 crashed, 3 lost the lease while stopping, 4 invalid configuration, 5 no credentials.
+    """
     try:
         config = with_environment(load_configuration(options.config), os.environ)
         listen = listen_on(options.bind)
