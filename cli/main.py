@@ -1,10 +1,13 @@
 """`grovekeeper`: one entry point, one subcommand per process or task."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from typing import TextIO
 
 from cli.version import version_line
 
@@ -44,12 +47,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.insert(0, "initc")  # the controllers give the init container arguments only, as Grove does
     try:
         options = parser(_needed(given)).parse_args(given)
-        return int(options.run(options))
-    except BrokenPipeError:
-        sys.stderr.close()
+        code = int(options.run(options))
+        if not sys.stdout.closed:
+            sys.stdout.flush()  # at exit the interpreter would fail, with a code of its own
+        return code
+    except BrokenPipeError:  # whoever read has enough
+        _close(sys.stdout)
+        _close(sys.stderr)
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _close(sys.stdout)
+        sys.stderr.write(f"error: standard output: {error.strerror}\n")
+        return 4
     except KeyboardInterrupt:
         return 130
+
+
+def _close(stream: TextIO) -> None:
+    """Nothing is tried again at exit."""
+    with suppress(OSError):
+        stream.close()
 
 
 if __name__ == "__main__":

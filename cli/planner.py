@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -225,16 +225,8 @@ def _lines(name: str) -> Iterator[bytes]:
 
 def _guarded(task: Callable[[], int]) -> int:
     """What was printed before an error stays printed."""
-    try:
-        code, problem = _attempted(task)
-        sys.stdout.flush()
-    except OSError as error:
-        # Of standard output: errors of files that are read have become _Unusable. Closed, so that nothing is tried again at exit.
-        with suppress(OSError):
-            sys.stdout.close()
-        if isinstance(error, BrokenPipeError):
-            raise
-        code, problem = INVALID, f"standard output: {error.strerror or error}"
+    code, problem = _attempted(task)
+    sys.stdout.flush()
     if problem is not None:
         sys.stderr.write("\n".join(map(printable, f"error: {problem}".split("\n"))) + "\n")
     return code

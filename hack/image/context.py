@@ -49,6 +49,8 @@ def of_revision(name: str) -> Generator[Source]:
         folder = Path(scratch)
         with subprocess.Popen(["git", "-C", str(CHECKOUT), "archive", commit], stdout=subprocess.PIPE) as archive:
             subprocess.run(["tar", "-x", "-C", str(folder)], check=True, stdin=archive.stdout)
+        if archive.returncode != 0:
+            raise ImageError(f"git archive {commit} failed with {archive.returncode}; `git fsck` tells what the checkout lacks")
         if not (folder / "Dockerfile").is_file():
             for path in OWN:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,8 @@
 """The command line: what each command says about input that it cannot use, and its exit codes."""
 
 import io
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import yaml
 
 from cli.main import main
 from cli.manifests import load
+from hack.codegen.files import ROOT
 from tests.unit.worlds import clique
 
 SET = yaml.safe_dump(
@@ -41,6 +44,30 @@ def render(tmp_path: Path, *texts: str) -> int:
 
 def kinds(output: str) -> list[str]:
     return [d["kind"] for d in yaml.safe_load_all(output)]
+
+
+def in_shell(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """grovekeeper ARGUMENTS in place of CMD, with the redirections of a shell; output is buffered as it is for users."""
+    script = "set -o pipefail; " + command.replace("CMD", '"$@"')
+    argv = ["bash", "-c", script, "-", sys.executable, "-m", "cli.main", *arguments]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": ""}
+    return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=15, check=False)  # noqa: S603
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        ("CMD | (exec <&-; sleep 0.2)", 0, ""),
+        ("CMD 2>&1 | (exec <&-; sleep 0.2)", 0, ""),
+        ("CMD > /dev/full", 4, "error: standard output: No space left on device\n"),
+        ("CMD >&-", 0, ""),
+    ],
+)
+def test_output_that_nobody_takes(redirected: str, code: int, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    file.write_text(SET)
+    ended = in_shell(redirected, "render", "-f", str(file))
+    assert (ended.returncode, ended.stderr.replace(f"Warning: PodCliqueSet serving/chat: {RESTART}\n", "")) == (code, said)
 
 
 # render
