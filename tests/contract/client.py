@@ -95,6 +95,11 @@ class Reply:
         """(field, reason) of each cause."""
         return [(c.get("field", ""), c.get("reason", "")) for c in self.details.get("causes", [])]
 
+    @property
+    def is_rebuilding(self) -> bool:
+        """kube-apiserver makes its cache of a kind anew, as it does for a moment after a definition was made or changed."""
+        return self.status == 429 and b"storage is (re)initializing" in self.raw
+
     def expect(self, status: int, reason: str | None = None, message: str | None = None) -> Self:
         """Assert the status and, where given, the reason and the whole message; returns itself."""
         assert self.status == status, f"{self.status} instead of {status}: {self.raw[:600].decode(errors='replace')}"
@@ -221,14 +226,18 @@ class Api:
     async def watch(self, kind: Kind, *, ns: str | None = None, accept: str = "application/json", **query: Any) -> AsyncGenerator[Watch]:
         """An open watch of a collection; a refusal has its status and `reply()`."""
         url, headers = self._url(self.path(kind, ns=ns), {"watch": True, **query}), self._headers({"Accept": accept})
-        async with self._session.get(url, headers=headers, ssl=self.access.tls or True) as response:
-            try:
-                yield Watch(response)
-            finally:
-                # A polite end of TLS would outlive the test's event loop.
-                if response.connection is not None and response.connection.transport is not None:
-                    response.connection.transport.abort()
-                    await asyncio.sleep(0)
+        while True:
+            async with self._session.get(url, headers=headers, ssl=self.access.tls or True) as response:
+                if response.status != 429 or not (await _reply(response)).is_rebuilding:
+                    try:
+                        yield Watch(response)
+                    finally:
+                        # A polite end of TLS would outlive the test's event loop.
+                        if response.connection is not None and response.connection.transport is not None:
+                            response.connection.transport.abort()
+                            await asyncio.sleep(0)
+                    return
+            await asyncio.sleep(0.1)
 
     async def made(self, kind: Kind, body: Obj, *, ns: str | None = None, **query: Any) -> Obj:
         """Create and return the object; must succeed."""
@@ -268,17 +277,21 @@ class Api:
         data = body if isinstance(body, bytes | None) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
         sent = {"Accept": accept, **({"Content-Type": content_type} if data is not None else {}), **(headers or {})}
         skip = [name for name in ("Accept", "Content-Type") if not sent.get(name)]
-        async with self._session.request(
-            method,
-            self._url(path, query),
-            # aiohttp warns of large bodies that come as bytes.
-            data=data if data is None or len(data) < 1_000_000 else io.BytesIO(data),
-            headers=self._headers({k: v for k, v in sent.items() if v}),
-            skip_auto_headers=skip,
-            allow_redirects=False,
-            ssl=self.access.tls or True,
-        ) as response:
-            return await _reply(response)
+        while True:
+            async with self._session.request(
+                method,
+                self._url(path, query),
+                # aiohttp warns of large bodies that come as bytes.
+                data=data if data is None or len(data) < 1_000_000 else io.BytesIO(data),
+                headers=self._headers({k: v for k, v in sent.items() if v}),
+                skip_auto_headers=skip,
+                allow_redirects=False,
+                ssl=self.access.tls or True,
+            ) as response:
+                reply = await _reply(response)
+            if not reply.is_rebuilding:
+                return reply
+            await asyncio.sleep(0.1)
 
     def path(self, kind: Kind, name: str = "", sub: str = "", ns: str | None = None) -> str:
         namespace = "" if not kind.is_namespaced else self.ns if ns is None else ns
