@@ -90,7 +90,8 @@ class _Memory:
 
 def _search(function: Function, x: list[float], value: float, gradient: list[float], memory: _Memory, is_first: bool) -> _Found | None:
     """None: no step of the direction is any good."""
-    direction = memory.direction(gradient)
+    # L-BFGS-B moves towards a target, and so the direction has the rounding of the target: much where the step is short.
+    direction = [(a + b) - a for a, b in zip(x, memory.direction(gradient), strict=True)]
     slope = _dot(gradient, direction)
     if not slope < 0:
         return None
