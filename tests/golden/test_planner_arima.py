@@ -1,6 +1,6 @@
-"""ARIMA forecasts of the packages behind Planner 1.5.1, of short series: a forecast after every point.
+"""ARIMA forecasts of the packages behind Planner 1.5.1, of short and of very regular series: a forecast after every point.
 
-There the first steps of a fit decide, and with them its rounding: the variance starts at its least.
+There the first steps of a fit decide, and with them its rounding: the variance starts at its least, or none is left to a point.
 The series are those of which the packages say the same with any arithmetic kernel; planner_arima.json names the versions.
 """
 

@@ -128,8 +128,9 @@ def filter_series(series: Sequence[float], differenced: Sequence[float], d: int,
     if not d:
         _run(state, differenced)
         return Filtered(state.log_likelihood, state.mean[0])
-    if (forecast := _through_levels(state, series, d)) is None:
-        _run(state, differenced[_wide_steps(state, d) - d :])
+    gone, forecast = _through_levels(state, series, d)
+    if gone < len(series):
+        _run(state, differenced[gone - d :])
         forecast = state.mean[0] + (series[-1] if d == 1 else 2 * series[-1] - series[-2])
     return Filtered(state.log_likelihood, forecast)
 
@@ -209,35 +210,40 @@ def _run_settled_short(
     return log(f) * len(series) + squares / f, [x0, x1, x2][:r]
 
 
-def _through_levels(state: _Filter, series: Sequence[float], d: int) -> float | None:
-    """The filter with the d levels in the state, over the first 2 d points, of which the last d count.
+def _through_levels(state: _Filter, series: Sequence[float], d: int) -> tuple[int, float]:
+    """The filter with the d levels in the state, until they are known: how many points that took, and the mean of the next.
 
     Rounding matters here: next to 1e6 it is 1e-10, which is much for a series of logarithms and decides where a fit that stops
     early ends. So the steps are those of the textbook, in its order, though shorter ones exist; and where the covariance then
-    happens to have settled, rounding and all, the whole series is gone through and the forecast is returned.
+    happens to have settled, rounding and all, the whole series is gone through. Where rounding leaves no variance to a point, it
+    carries no news and the levels take as many points more.
     """
     ar, k = state.ar, d + 1
     size = d + len(ar)
     mean = [*[0.0] * d, *state.mean]
     wide = [[LEVEL_VARIANCE if i == j else 0.0 for j in range(size)] for i in range(d)]
     wide += [[*[0.0] * d, *row] for row in state.cov]
-    for t, y in enumerate(series[: _wide_steps(state, d)]):
+    end = _wide_steps(state, d)
+    for t, y in enumerate(series):
+        if t == end:
+            break
         seen = [sum(row[:k]) for row in wide]
         f = sum(seen[:k])
-        if f < LEAST_VARIANCE:
-            raise ArimaError("the series leaves no variance")
+        is_news = not f < LEAST_VARIANCE
         v = y - sum(mean[:k])
-        inverse = 1 / f
-        if t >= d:
+        inverse = 1 / f if is_news else 0.0
+        if is_news and t >= d:
             state.log_likelihood -= 0.5 * (log(f) + v * v * inverse + LOG_2PI)
         mean = _through(d, [a + b * (inverse * v) for a, b in zip(mean, seen, strict=True)], ar)
         mean[d] += state.constant
         before = wide
         wide = _predict_wide(wide, seen, inverse, state, d)
-        if t and _change(wide, before) < state.settled:
-            return _run_wide(state, series[t + 1 :], d, mean, ([sum(row[:k]) for row in wide], seen), f)
+        if not is_news:
+            end = t + 1 + _wide_steps(state, d)
+        elif t and _change(wide, before) < state.settled:
+            return len(series), _run_wide(state, series[t + 1 :], d, mean, ([sum(row[:k]) for row in wide], seen), f)
     state.mean, state.cov = mean[d:], [row[d:] for row in wide[d:]]
-    return None
+    return min(end, len(series)), sum(mean[:k])
 
 
 def _predict_wide(wide: list[list[float]], seen: list[float], inverse: float, state: _Filter, d: int) -> list[list[float]]:
