@@ -25,15 +25,16 @@ def is_constant(series: Sequence[float]) -> bool:
 def differences_needed(series: Sequence[float]) -> int:
     """0 to 2: until the KPSS test (level, 5 %) no longer rejects that the series is stationary, or nothing is left to remove."""
     for d in range(MOST_DIFFERENCES):
+        if is_constant(series):
+            return d
         statistic = _kpss(series)
         if statistic is None:
             return max(d - 1, 0)
         if statistic <= LEVEL_AT_5_PERCENT:
             return d
         series = difference(series, 1)
-        if is_constant(series):
-            return d + 1
-    return MOST_DIFFERENCES if _kpss(series) is not None else MOST_DIFFERENCES - 1
+    is_defined = is_constant(series) or _kpss(series) is not None
+    return MOST_DIFFERENCES if is_defined else MOST_DIFFERENCES - 1
 
 
 def _kpss(series: Sequence[float]) -> float | None:
