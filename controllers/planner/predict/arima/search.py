@@ -56,7 +56,8 @@ def choose(series: Sequence[float]) -> Fitted:
     """The model of least AIC among those met on the way from (2, d, 2). ArimaError if none fits."""
     d = differences_needed(series)
     if is_constant(difference(series, d)):
-        order = Order(0, d, 0, True)
+        # A constant series is taken for noise around 0, as in Planner 1.5.1.
+        order = Order(0, d, 0, not is_constant(series))
         fitted = fit(order, series, starting_parameters(order, series))
         if not isfinite(fitted.aic):
             raise ArimaError("no model fits the series")
