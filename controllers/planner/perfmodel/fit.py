@@ -69,6 +69,11 @@ def _solve_ridged(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> 
     return solve(ridged, right)
 
 
+# Times of 1e150 ms overflow when squared; nothing that is fitted to them is finite, and so it is refused.
+_QUIETLY = np.errstate(over="ignore", invalid="ignore")
+
+
+@_QUIETLY
 def fit_plane(columns: NDArray[np.float64]) -> Fit | None:
     """The best of the fits that use some of the features, each slope ≥ 0.
 
@@ -113,6 +118,7 @@ def _fit_subset(gram: list[list[float]], right: list[float], unknowns: list[int]
     return full
 
 
+@_QUIETLY
 def fit_bent_line(columns: NDArray[np.float64]) -> Fit | None:
     """A line with one bend, relative errors weighing the same; None if no knot gives one that does not fall.
 
@@ -124,6 +130,8 @@ def fit_bent_line(columns: NDArray[np.float64]) -> Fit | None:
         return None
     weight = 1.0 / np.maximum(y, _WEIGHT_FLOOR_MS)
     weight *= weight
+    if not weight.any():
+        return None
     line, residual = _straight_line(x, y, weight)
     best, best_rss = None, inf
     for knot, moments in zip(knots, _moments_above(x, weight, residual, knots), strict=True):

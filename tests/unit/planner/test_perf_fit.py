@@ -1,5 +1,8 @@
 """Fits: planes with slopes that do not fall, lines with a bend, and what is too little to fit."""
 
+from collections.abc import Callable
+from math import isfinite
+
 import numpy as np
 import pytest
 
@@ -23,6 +26,14 @@ def test_plane_finds_both_slopes() -> None:
     fit = fit_plane(_columns(x, z, [3 + 2 * a + 0.5 * b for a, b in zip(x, z, strict=True)]))
     assert fit is not None
     assert (fit.intercept, fit.slope, fit.second) == (pytest.approx(3), pytest.approx(2), pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("fit", [fit_plane, fit_bent_line])
+@pytest.mark.parametrize("huge", [1e150, 1e160, 1e300])
+def test_times_beyond_all_bounds_fit_nothing_that_is_not_finite(fit: Callable[[np.ndarray], Fit | None], huge: float) -> None:
+    for times in ([1.0, 2.0, huge, 4.0, 5.0], [huge] * 5, [huge, 2 * huge, 3 * huge, 4 * huge, 5 * huge]):
+        found = fit(_columns([1.0, 2.0, 3.0, 4.0, 5.0], times))
+        assert found is None or all(isfinite(number) for number in (found.intercept, found.slope, found.second))
 
 
 def test_plane_drops_the_feature_that_would_fall() -> None:
