@@ -1,7 +1,6 @@
 """`grovekeeper`: one entry point, one subcommand per process or task."""
 
 import argparse
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -38,7 +37,10 @@ def _needed(given: Sequence[str]) -> Sequence[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0 fine, 2 wrong arguments, 4 invalid input, 5 API server unreachable."""
+    """Runs one command.
+
+    Returns its exit code: 0 fine, 2 wrong arguments, 4 invalid input, or output that cannot be written, 5 API server unreachable.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell: what is said goes nowhere
@@ -46,23 +48,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given and given[0].partition("=")[0] in ("--podcliques", "-p"):
         given.insert(0, "initc")  # the controllers give the init container arguments only, as Grove does
     try:
-        options = parser(_needed(given)).parse_args(given)
-        code = int(options.run(options))
-        if not sys.stdout.closed:
-            sys.stdout.flush()  # at exit the interpreter would fail, with a code of its own
-        return code
+        try:
+            options = parser(_needed(given)).parse_args(given)
+            code = int(options.run(options))
+        except SystemExit:  # of argparse: help, version, wrong arguments
+            if lost := _flushed(0):
+                return lost
+            raise
+        return _flushed(code)
     except BrokenPipeError:  # whoever read has enough
         _close(sys.stdout)
         _close(sys.stderr)
         return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        _close(sys.stdout)
-        sys.stderr.write(f"error: standard output: {error.strerror}\n")
-        return 4
+    except OSError:
+        # Where output cannot be written now either, that was it.
+        if lost := _flushed(0):
+            return lost
+        raise
     except KeyboardInterrupt:
         return 130
+
+
+def _flushed(code: int) -> int:
+    """The exit code when everything printed has gone out, else 4: only at exit the interpreter would fail, with a code of its own."""
+    for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
+        try:
+            if not stream.closed:
+                stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _close(stream)
+            code = 4
+            with suppress(OSError, ValueError):  # nobody hears it where neither can be written
+                sys.stderr.write(f"error: standard {name}: {error.strerror or error}\n")
+    return code
 
 
 def _close(stream: TextIO) -> None:

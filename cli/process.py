@@ -8,9 +8,12 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskStatus
 
 from api.operatorconfig import LeaderElection, OperatorConfiguration, without_effect
 from api.plan import Key
@@ -20,10 +23,10 @@ from controllers.runtime.clock import SystemClock
 from controllers.runtime.credentials import load_credentials
 from controllers.runtime.identity import CredentialsError
 from controllers.runtime.leader import identity
-from controllers.runtime.manager import EXIT_LOST, Listen
+from controllers.runtime.manager import EXIT_LOST, EXIT_STOPPED, Listen, Manager
 from controllers.runtime.observability import configure_logging
 
-__all__ = ("INVALID", "add_options", "fail", "lease_of", "listen_on", "run_process")
+__all__ = ("INVALID", "Lives", "add_options", "fail", "lease_of", "listen_on", "run_process")
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,22 +94,74 @@ def listen_on(text: str) -> Listen:
 async def _run(
     options: argparse.Namespace, component: str, build: Callable[[Runtime], None], config: OperatorConfiguration, listen: Listen
 ) -> tuple[int, str]:
-    """Exit code, and why if not in order.
-
-    Who loses the lease competes again with everything made anew, so that nothing of the old term survives. Ending instead would leave the
-    return to whoever starts processes, and a kubelet waits longer each time.
-    """
+    """Exit code, and why if not in order."""
     credentials, rng = load_credentials(options.kubeconfig, options.context), random.Random()  # noqa: S311 - jitter and ids, no secrets
-    world = World(credentials, SystemClock(), rng, listen=listen, signals=(signal.SIGTERM, signal.SIGINT))
-    lease = lease_of(options, config, credentials.namespace)
-    while True:
-        candidacy = Candidacy(lease, identity(rng)) if options.leader_elect else None
-        async with runtime(component, config, world, candidacy) as process:
-            build(process)
-            code = await process.manager.run()
-        if code != EXIT_LOST or process.manager.is_stopping:
-            return code, process.manager.reason
-        _LOG.warning("beginning anew")
+    world = World(credentials, SystemClock(), rng, listen=listen)
+    lease = lease_of(options, config, credentials.namespace) if options.leader_elect else None
+    lives = Lives(partial(runtime, component, config, world), build, lease, rng)
+    code, reason = await lives.run()
+    _LOG.info("stopped", extra={"exit_code": code})
+    return code, reason
+
+
+class Lives:
+    """One life after the other: who loses the lease competes again with everything made anew, so that nothing of the old term survives.
+
+    Ending instead would leave the return to whoever starts processes, and a kubelet waits longer each time. Signals are heard from the
+    first life to the last: one stops in order, another one at once, still releasing the lease.
+
+    `make`: an async context with what `build` puts controllers on. `lease`: None for lives without election.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Candidacy | None], AbstractAsyncContextManager[Runtime]],
+        build: Callable[[Runtime], None],
+        lease: Key | None,
+        rng: random.Random,
+    ) -> None:
+        self._make = make
+        self._build = build
+        self._lease = lease
+        self._rng = rng
+        self._manager: Manager | None = None
+        self._is_stopping = False
+
+    async def run(self) -> tuple[int, str]:
+        """Exit code of the last life, and why it ended if not in order."""
+        outcome = EXIT_STOPPED, ""
+        try:
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(self._listen)
+                outcome = await self._live()
+                tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:  # listening does not fail, so there is one
+            raise group.exceptions[0] from None
+        return outcome
+
+    async def _live(self) -> tuple[int, str]:
+        epoch = 0
+        while True:
+            candidacy = Candidacy(self._lease, identity(self._rng), epoch) if self._lease is not None else None
+            async with self._make(candidacy) as process:
+                self._build(process)
+                self._manager = manager = process.manager
+                if self._is_stopping:
+                    manager.stop()
+                code, epoch = await manager.run(), manager.epoch
+                self._manager = None
+            if code != EXIT_LOST or self._is_stopping:
+                return code, manager.reason
+            _LOG.warning("beginning anew")
+
+    async def _listen(self, *, task_status: TaskStatus[None]) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+            task_status.started()
+            async for number in received:
+                _LOG.info("signal", extra={"signal": signal.Signals(number).name})
+                self._is_stopping = True
+                if self._manager is not None:
+                    self._manager.stop()
 
 
 def lease_of(options: argparse.Namespace, config: OperatorConfiguration, namespace: str) -> Key:

@@ -256,9 +256,9 @@ def remove(cluster: InCluster, *names: str) -> None:
         cluster.client.raw("DELETE", f"{PATH}/{name}")
 
     def left() -> dict[str, Any]:
-        """Conditions of those that are still there."""
+        """Status of those that are still there."""
         answers = {name: cluster.client.raw("GET", f"{PATH}/{name}") for name in chosen}
-        return {name: json.loads(body)["status"]["conditions"] for name, (status, body) in answers.items() if status != 404}
+        return {name: json.loads(body)["status"] for name, (status, body) in answers.items() if status != 404}
 
     eventually(lambda: not left(), lambda: f"definitions stay: {left()}", 60.0)
 

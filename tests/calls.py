@@ -19,7 +19,7 @@ class Calls:
 
 @contextmanager
 def counting_calls() -> Generator[Calls]:
-    """Counts what this thread calls inside the block. Tests put bounds on this instead of seconds, which `make bench*` measures."""
+    """Counts what this thread calls inside the block. Tests bound this instead of seconds; what C code does in a call it does not see."""
     calls = Calls()
 
     def note(_frame: FrameType, event: str, _argument: Any) -> None:

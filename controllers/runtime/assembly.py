@@ -3,10 +3,9 @@ simulations, which give it a simulated one.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
 from random import Random
-from signal import Signals
 from typing import Protocol, TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
@@ -44,7 +43,7 @@ def in_thread(function: Callable[[Unpack[Ts]], T], /, *args: *Ts) -> Awaitable[T
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a process finds around itself. `wire`: None for HTTP to the credentials' server."""
+    """What a process finds around itself. `wire`: None for HTTP to the credentials' server. `metrics`: of all its lives."""
 
     credentials: Credentials
     clock: Clock
@@ -52,15 +51,16 @@ class World:
     wire: Wire | None = None
     offload: Offload = in_thread
     listen: Listen | None = None
-    signals: Sequence[Signals] = ()
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidacy:
-    """The lease that a process competes for, and the name under which it does."""
+    """The lease that a process competes for, and the name under which it does. `epoch`: the latest term that it knows of."""
 
     lease: Key
     holder: str
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Runtime:
 @contextlib.asynccontextmanager
 async def runtime(component: str, config: OperatorConfiguration, world: World, candidacy: Candidacy | None) -> AsyncGenerator[Runtime]:
     """A process named grovekeeper-`component` that does not run yet; without `candidacy` it runs without election."""
-    clock, rng, metrics = world.clock, world.rng, Metrics()
+    clock, rng, metrics = world.clock, world.rng, world.metrics
     timing, name = _timing(config), f"grovekeeper-{component}"
     fence = OpenFence()
     if candidacy is not None:
@@ -100,6 +100,7 @@ async def runtime(component: str, config: OperatorConfiguration, world: World, c
                 namespace=candidacy.lease.namespace,
                 name=candidacy.lease.name,
                 holder=candidacy.holder,
+                epoch=candidacy.epoch,
                 timing=timing,
                 metrics=metrics,
                 told=troubles.tell,
@@ -117,7 +118,6 @@ async def runtime(component: str, config: OperatorConfiguration, world: World, c
             elector=elector,
             listen=world.listen,
             troubles=troubles,
-            signals=world.signals,
         )
         manager.on_term(unreadable.begin)
         yield Runtime(manager, transport, recorder, metrics, clock, rng, config, world.offload)

@@ -56,7 +56,7 @@ class _Seen:
 
 
 class LeaderElector:
-    """Competes for the lease `namespace/name` as `holder`.
+    """Competes for the lease `namespace/name` as `holder`. `epoch`: the latest term that this process knows of, 0 for none.
 
     `transport` is used for the lease only and has no fence, so that a busy client or a closed fence does not stop renewals. `told` hears of
     what keeps the lease from being read and written, and of the end of that (None); without it the log does.
@@ -72,6 +72,7 @@ class LeaderElector:
         namespace: str,
         name: str,
         holder: str,
+        epoch: int = 0,
         timing: Timing | None = None,
         metrics: Metrics | None = None,
         told: Callable[[str, Exception | None], None] | None = None,
@@ -87,7 +88,7 @@ class LeaderElector:
         self._metrics = metrics
         self._told = told
         self._seen: _Seen | None = None
-        self._epoch = 0
+        self._epoch = epoch
         self._renew_started = 0.0
         self._is_leading = False
 

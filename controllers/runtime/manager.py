@@ -1,14 +1,13 @@
 """Everything that one process runs: informers, leader election, controllers, events, probes and metrics, from start to orderly stop.
 
 Informers run from the start, also in followers. Workers run only in a term, once the caches that their controller watches are synced, and
-then begin with every key of their root kind. On SIGTERM or SIGINT: no new keys, keys in work may finish within `drain_s`, then the lease is
+then begin with every key of their root kind. When stopped: no new keys, keys in work may finish within `drain_s`, then the lease is
 released, last of all.
 A manager that lost the lease ends, so that nothing of the old term survives; the process may make another one.
 """
 
 import logging
-import signal
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, TypeVar, cast
@@ -117,8 +116,7 @@ class _Member:
 class Manager:
     """See the module. Controllers are added before `run`. `transport` writes, so it has the fence; `elector` None runs without election.
 
-    `troubles`: what informers and elector tell of. `signals`: those that stop the process; none where somebody else owns them (tests,
-    simulation).
+    `troubles`: what informers and elector tell of.
     """
 
     def __init__(
@@ -134,7 +132,6 @@ class Manager:
         listen: Listen | None = None,
         troubles: Troubles | None = None,
         drain_s: float = 20.0,
-        signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
     ) -> None:
         self.caches = Caches()
         self.reason = ""
@@ -149,12 +146,13 @@ class Manager:
         self._listen = listen
         self._troubles = troubles or Troubles("", clock)
         self._drain_s = drain_s
-        self._signals = signals
         self._watches: dict[type[Any], Watch[Any]] = {}
         self._members: list[_Member] = []
         self._tasks: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._term_hooks: list[Callable[[], None]] = []
         self._stop = anyio.Event()
+        self._running: anyio.CancelScope | None = None
+        self._recording: anyio.CancelScope | None = None
         self._working: set[Controller] = set()
         self._waits: list[anyio.CancelScope] = []
 
@@ -202,13 +200,15 @@ class Manager:
         self._term_hooks.append(hook)
 
     def stop(self) -> None:
-        """Begins an orderly stop."""
+        """Begins an orderly stop. Asked for once more, ends at once, still releasing the lease."""
+        if self._stop.is_set() and self._running is not None:
+            self._running.cancel()
         self._stop.set()
 
     @property
-    def is_stopping(self) -> bool:
-        """An orderly stop was asked for."""
-        return self._stop.is_set()
+    def epoch(self) -> int:
+        """Number of the latest term; 0 without one."""
+        return self._elector.epoch if self._elector is not None else 0
 
     @property
     def unsynced(self) -> list[str]:
@@ -221,7 +221,7 @@ class Manager:
         return [*(f"not synced: {resource}" for resource in self.unsynced), *self._troubles.lasting()]
 
     async def run(self) -> int:
-        """Blocks until the process has to end and returns its exit code; why is logged."""
+        """Blocks until everything has to end and returns an exit code; why is logged."""
         code = EXIT_STOPPED
         try:
             await self._run()
@@ -233,22 +233,23 @@ class Manager:
             code = EXIT_CRASHED
             self.reason = "; ".join(f"{type(e).__name__}: {e}" for e in _leaves(group))
             _LOG.critical("crashed", exc_info=group, extra={"reason": self.reason})
-        _LOG.info("stopped", extra={"exit_code": code})
         return code
 
     async def _run(self) -> None:
         self._build()
+        with anyio.CancelScope() as self._running:
+            await self._run_tasks()
+
+    async def _run_tasks(self) -> None:
         async with anyio.create_task_group() as tasks:
             for task in (
-                self._recorder.run,
+                self._record,
                 self._report_waiting,
                 self._troubles.run,
                 *(i.run for i in self.caches.informers),
                 *self._tasks,
             ):
                 tasks.start_soon(task)
-            if self._signals:
-                tasks.start_soon(self._on_signals, tasks.cancel_scope)
             if self._listen is None:
                 await self._elect()
             else:
@@ -287,7 +288,7 @@ class Manager:
     async def _lead(self) -> None:
         """One term of all controllers; returns after an orderly stop."""
         began = anyio.current_time()
-        with log_context(epoch=self._elector.epoch if self._elector is not None else 0):
+        with log_context(epoch=self.epoch):
             for hook in self._term_hooks:
                 hook()
             async with anyio.create_task_group() as tasks:
@@ -300,6 +301,12 @@ class Manager:
                 tasks.cancel_scope.cancel()
             with anyio.move_on_after(_LAST_EVENTS_S):
                 await self._recorder.flush()
+            if self._recording is not None:
+                self._recording.cancel()  # what takes longer is given up, before somebody else's term
+
+    async def _record(self) -> None:
+        with anyio.CancelScope() as self._recording:
+            await self._recorder.run()
 
     async def _work(self, member: _Member, began: float) -> None:
         """One term of a controller, begun at `began` (loop time): its caches, all its keys, its workers.
@@ -345,15 +352,6 @@ class Manager:
             await anyio.sleep(self._drain_s)
             _LOG.warning("not drained in time", extra={"seconds": self._drain_s})
         scope.cancel()
-
-    async def _on_signals(self, scope: anyio.CancelScope) -> None:
-        """The first signal stops in order; the second one at once, still releasing the lease."""
-        with anyio.open_signal_receiver(*self._signals) as received:
-            async for number in received:
-                _LOG.info("signal", extra={"signal": signal.Signals(number).name})
-                if self._stop.is_set():
-                    scope.cancel()
-                self._stop.set()
 
 
 def _scope(watch: Watch[Any]) -> tuple[str, str, str]:

@@ -164,13 +164,6 @@ class System:
         """Lines of a pod's log; what is no JSON comes as {"text": line}."""
         return [_record(line) for line in (await self.live.logs(pod.object, previous=previous)).splitlines()]
 
-    async def forget_restarts(self, component: str) -> None:
-        """New pods in place of those with restarts: a kubelet waits longer before each start of a container, minutes in the end."""
-        for pod in await self.pods(component):
-            if restarts(pod):
-                await self.delete_pod(pod)
-        await self.rolled_out()
-
     async def delete_pod(self, pod: Pod) -> None:
         """kubectl delete without waiting."""
         await self.kubectl("delete", "pod", pod.name, "-n", NAMESPACE, "--wait=false")

@@ -7,6 +7,7 @@ import json
 import re
 import secrets
 import ssl
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -24,6 +25,9 @@ PATCH_TYPES = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+
+REBUILDING_S = 10.0
+"""For so long answers are not taken that only say that kube-apiserver makes a cache anew."""
 
 # Several warnings may come in one header or in many.
 WARNING = re.compile(r'\d{3} [^ ]+ "(?:[^"\\]|\\.)*"')
@@ -226,9 +230,10 @@ class Api:
     async def watch(self, kind: Kind, *, ns: str | None = None, accept: str = "application/json", **query: Any) -> AsyncGenerator[Watch]:
         """An open watch of a collection; a refusal has its status and `reply()`."""
         url, headers = self._url(self.path(kind, ns=ns), {"watch": True, **query}), self._headers({"Accept": accept})
+        deadline = time.monotonic() + REBUILDING_S
         while True:
             async with self._session.get(url, headers=headers, ssl=self.access.tls or True) as response:
-                if response.status != 429 or not (await _reply(response)).is_rebuilding:
+                if time.monotonic() > deadline or response.status != 429 or not (await _reply(response)).is_rebuilding:
                     try:
                         yield Watch(response)
                     finally:
@@ -277,6 +282,7 @@ class Api:
         data = body if isinstance(body, bytes | None) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
         sent = {"Accept": accept, **({"Content-Type": content_type} if data is not None else {}), **(headers or {})}
         skip = [name for name in ("Accept", "Content-Type") if not sent.get(name)]
+        deadline = time.monotonic() + REBUILDING_S
         while True:
             async with self._session.request(
                 method,
@@ -289,7 +295,7 @@ class Api:
                 ssl=self.access.tls or True,
             ) as response:
                 reply = await _reply(response)
-            if not reply.is_rebuilding:
+            if not reply.is_rebuilding or time.monotonic() > deadline:
                 return reply
             await asyncio.sleep(0.1)
 

@@ -66,8 +66,9 @@ async def hooks() -> AsyncGenerator[Hooks]:
         yield made
     finally:
         # The greetings and goodbyes of TLS may take longer than the loop of the test lives. A connection in the middle of its greeting
-        # is known to the loop only: a client may open one that it then does not need.
+        # is known to the loop only: a client may open one that it then does not need. One that was accepted just now comes a moment later.
         await site.stop()
+        await asyncio.sleep(0.05)
         for transport in list(asyncio.get_running_loop()._transports.values()):  # pyright: ignore[reportAttributeAccessIssue]
             if (transport.get_extra_info("sockname") or (None, None))[1] == made.port:
                 transport.abort()

@@ -54,19 +54,23 @@ def in_shell(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=15, check=False)  # noqa: S603
 
 
+@pytest.mark.parametrize("arguments", [("render", "-f", "FILE"), ("render", "--help"), ("--help",), ("--version",)], ids=" ".join)
 @pytest.mark.parametrize(
     ("redirected", "code", "said"),
     [
         ("CMD | (exec <&-; sleep 0.2)", 0, ""),
         ("CMD 2>&1 | (exec <&-; sleep 0.2)", 0, ""),
         ("CMD > /dev/full", 4, "error: standard output: No space left on device\n"),
+        ("(ulimit -f 0; CMD > EMPTY)", 4, "error: standard output: File too large\n"),
+        ("CMD > /dev/full 2>&1", 4, ""),
         ("CMD >&-", 0, ""),
     ],
 )
-def test_output_that_nobody_takes(redirected: str, code: int, said: str, tmp_path: Path) -> None:
+def test_output_that_nobody_takes(redirected: str, code: int, said: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "set.yaml"
     file.write_text(SET)
-    ended = in_shell(redirected, "render", "-f", str(file))
+    shell = redirected.replace("EMPTY", str(tmp_path / "out"))
+    ended = in_shell(shell, *(argument.replace("FILE", str(file)) for argument in arguments))
     assert (ended.returncode, ended.stderr.replace(f"Warning: PodCliqueSet serving/chat: {RESTART}\n", "")) == (code, said)
 
 

@@ -1,8 +1,6 @@
 """A whole process without a server: informers that the test fills, a transport that answers, signals by hand."""
 
 import logging
-import os
-import signal
 import socket
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -31,7 +29,7 @@ from controllers.runtime.metrics import Metrics
 from controllers.runtime.store import Store
 from controllers.runtime.troubles import Troubles
 from controllers.runtime.workqueue import USER
-from tests.runtime_fakes import Call, FakeTransport, HandClock, eventually, pod, seeded
+from tests.runtime_fakes import Call, FakeTransport, HandClock, eventually, pod, ref_of, seeded
 from tests.unit.test_leader import LeaseServer
 
 T = TypeVar("T", bound=Object)
@@ -118,9 +116,9 @@ class Process:
             fence = LeaseFence(clock, lease_duration_s=0.3, request_budget_s=0.1)
             lease_transport = FakeTransport(lease.answer)
             elector = LeaderElector(lease_transport, fence, clock, rng, namespace="ns", name="one", holder=name, timing=timing)
-        recorder = EventRecorder(self.transport, "test", clock)
-        settings: dict[str, Any] = {"elector": elector, "signals": (), **options}
-        self.manager = Manager(self.transport, self._informer, recorder, clock, rng, self.metrics, **settings)
+        self.recorder = EventRecorder(self.transport, "test", clock)
+        settings: dict[str, Any] = {"elector": elector, **options}
+        self.manager = Manager(self.transport, self._informer, self.recorder, clock, rng, self.metrics, **settings)
         self.code: int | None = None
 
     def _informer(self, model: type[T], namespace: str, labels: str, fields: str, indexes: tuple[Index, ...], /) -> Informer[T]:
@@ -351,26 +349,49 @@ async def test_background_tasks_run_with_the_process() -> None:
     assert process.code == EXIT_STOPPED
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_signals_stop_in_order(number: signal.Signals) -> None:
-    process = Process(signals=(signal.SIGTERM, signal.SIGINT))
-    process.manager.add(EVICTOR)
-    async with process.running(pod("a")):
-        os.kill(os.getpid(), number)
-    assert process.code == EXIT_STOPPED
-
-
-async def test_a_second_signal_does_not_wait_for_work() -> None:
+async def test_a_second_stop_does_not_wait_for_work() -> None:
     server = LeaseServer()
-    process = Process(server, signals=(signal.SIGTERM,))
+    process = Process(server)
     process.manager.add(EVICTOR)
     process.release = anyio.Event()
     async with process.running(pod("a", node="bad")):
         await eventually(lambda: bool(process.transport.calls))
-        os.kill(os.getpid(), signal.SIGTERM)
+        process.manager.stop()
         await anyio.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert (process.finished, server.holder) == ([], "")
+        assert process.code is None
+        process.manager.stop()
+    assert (process.finished, process.code, server.holder) == ([], EXIT_STOPPED, "")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_stop_before_the_start(times: int) -> None:
+    server = LeaseServer()
+    process = Process(server)
+    process.manager.add(EVICTOR)
+    for _ in range(times):
+        process.manager.stop()
+    async with process.running():
+        pass
+    assert (process.code, process.manager.epoch, server.holder) == (EXIT_STOPPED, 0, "")
+
+
+async def test_no_event_is_on_its_way_when_the_lease_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager_module, "_LAST_EVENTS_S", 0.05)
+    server, under_way = LeaseServer(), list[int]()
+    process = Process(server)
+    process.manager.add(EVICTOR)
+    process.release = anyio.Event()
+
+    async def released(call: Call) -> None:
+        if call.method == "PUT" and call.body["spec"]["holderIdentity"] == "":
+            under_way.append(process.transport.running)
+
+    server.before = released
+    async with process.running(pod("a")):
+        process.recorder.emit(ref_of(), "R", "m")
+        await eventually(lambda: process.transport.running == 1)
+        process.manager.stop()
+    assert (under_way, process.code, server.holder) == ([0], EXIT_STOPPED, "")
 
 
 async def test_probes_and_metrics(unused_tcp_port: int) -> None:
