@@ -15,6 +15,7 @@ from cli.install import CRDS, PATH, load_crds
 from e2e.cluster import KINDS, eventually
 from e2e.incluster import (
     AUDIT_POLICY,
+    LEASES,
     NAMESPACE,
     RECOVERY_S,
     SETS,
@@ -341,6 +342,8 @@ def test_who_loses_the_lease_competes_again(cluster: InCluster, component: str) 
         cluster.client.request("PATCH", cluster.lease_path(component), stolen, "application/merge-patch+json")
         eventually(lambda: replica.logged("leading") == 3, replica.daemon.tail, 40.0)
         assert replica.daemon.pid == pid
+        lost = f'grovekeeper_leader_transitions_total{{name="{LEASES[component]}",transition="lost"}} 2.0'
+        assert lost in replica.daemon.metrics().splitlines()
         assert replica.daemon.stop() < 5.0
         assert cluster.holder(component) == ""
 

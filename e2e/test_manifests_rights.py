@@ -1,7 +1,6 @@
 """Both processes do their work with the rights that the base gives their ServiceAccounts."""
 
 import re
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hack.codegen.files import ROOT
 from hack.daemon import CONTROLLERS_CONFIG, Daemon
 from hack.kube import ControlPlane
 from hack.kube.client import Access, read_kubeconfig, write_kubeconfig
-from hack.kube.components import LOOPBACK
 
 NAMESPACE = "grovekeeper-system"
 RBAC = [str(ROOT / "manifests" / "base" / f"{name}-rbac.yaml") for name in ("controllers", "scheduler")]
@@ -48,8 +46,7 @@ def daemon(component: str, kubectl: Kubectl, control_plane: ControlPlane, folder
 
 def refusals(process: Daemon) -> list[str]:
     """What the API server refused, by the process's own count."""
-    with urllib.request.urlopen(f"http://{LOOPBACK}:{process.port}/metrics", timeout=5) as answer:
-        return REFUSED.findall(answer.read().decode())
+    return REFUSED.findall(process.metrics())
 
 
 def test_a_set_comes_is_scaled_and_goes_without_a_refusal(

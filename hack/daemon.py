@@ -98,6 +98,10 @@ class Daemon:
                 record = None
             yield record if isinstance(record, dict) else {"text": line}
 
+    def metrics(self) -> str:
+        """What it counts, in the text format of Prometheus."""
+        return self._get("/metrics")
+
     def _get(self, path: str) -> str:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}{path}", timeout=5) as answer:
             return answer.read().decode()
