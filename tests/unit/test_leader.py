@@ -14,7 +14,7 @@ from controllers.runtime.leader import LeaderElector, LeadershipLost, Timing, id
 from tests.runtime_fakes import Call, FakeTransport, HandClock, seeded
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/one"
-FAST = Timing(duration_s=0.3, renew_deadline_s=0.15, retry_s=0.02)
+FAST = Timing(duration_s=0.9, renew_deadline_s=0.6, retry_s=0.02)
 
 
 class LeaseServer:

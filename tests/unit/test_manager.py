@@ -112,8 +112,9 @@ class Process:
         self.transport = FakeTransport(self._answer)
         elector = None
         if lease is not None:
-            timing = Timing(0.3, 0.15, 0.02)
-            fence = LeaseFence(clock, lease_duration_s=0.3, request_budget_s=0.1)
+            # A pause of this process, such as for garbage of other tests, must not cost the lease.
+            timing = Timing(3.0, 2.0, 0.02)
+            fence = LeaseFence(clock, lease_duration_s=3.0, request_budget_s=0.5)
             lease_transport = FakeTransport(lease.answer)
             elector = LeaderElector(lease_transport, fence, clock, rng, namespace="ns", name="one", holder=name, timing=timing)
         self.recorder = EventRecorder(self.transport, "test", clock)
