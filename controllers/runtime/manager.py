@@ -237,11 +237,8 @@ class Manager:
 
     async def _run(self) -> None:
         self._build()
-        with anyio.CancelScope() as self._running:
-            await self._run_tasks()
-
-    async def _run_tasks(self) -> None:
         async with anyio.create_task_group() as tasks:
+            self._running = tasks.cancel_scope
             for task in (
                 self._record,
                 self._report_waiting,
